@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, Decision};
-use kueue_lab_admission::engine::CycleResult;
+use kueue_lab_admission::engine::{CycleResult, NextCycle};
 use kueue_lab_admission::resources::FlavorName;
 use kueue_lab_admission::status::{
     StatusChange, condition, finish, release_evicted, set_condition, sync_admitted_condition,
@@ -44,6 +44,8 @@ pub struct EngineDriver {
     pods_ready: bool,
     /// The last decision on each pending workload of the last [`EngineDriver::schedule`].
     decisions: Vec<Arc<Decision>>,
+    /// Whether cycles are skipped in which no head has a chance.
+    skips_hopeless_cycles: bool,
 }
 
 impl EngineDriver {
@@ -53,7 +55,14 @@ impl EngineDriver {
             engine,
             pods_ready,
             decisions: Vec::new(),
+            skips_hopeless_cycles: false,
         }
+    }
+
+    /// Skips cycles in which no head has a chance, with the same admissions and evictions. Objects other
+    /// than Workloads must not change afterwards.
+    pub(crate) fn skip_hopeless_cycles(&mut self) {
+        self.skips_hopeless_cycles = self.engine.skip_hopeless_retries();
     }
 
     /// The engine.
@@ -108,7 +117,7 @@ impl EngineDriver {
         // decisions are known changes nothing.
         let mut known: HashMap<Vec<WorkloadKey>, Vec<Vec<Arc<Decision>>>> = HashMap::new();
         self.decisions.clear();
-        while self.engine.has_heads() {
+        while !self.only_hopeless_cycles(&known) && self.engine.has_heads() {
             let Some(cycle) = self.cycle(now, &mut events) else {
                 break;
             };
@@ -131,6 +140,24 @@ impl EngineDriver {
             }
         }
         events
+    }
+
+    /// Skips the next cycles in which no head has a chance. True if no other cycle follows; `known` has the
+    /// cycles since the last progress, by their heads.
+    fn only_hopeless_cycles<T>(&mut self, known: &HashMap<Vec<WorkloadKey>, T>) -> bool {
+        if !self.skips_hopeless_cycles {
+            return false;
+        }
+        let NextCycle::None { stuck } = self.engine.skip_hopeless_cycles() else {
+            return false;
+        };
+        if !stuck.is_empty() {
+            // A cycle with these heads only, until it is known.
+            let mut known = known.keys().map(|heads| heads.iter().cloned().collect());
+            let is_new = !known.any(|heads: BTreeSet<WorkloadKey>| heads == stuck);
+            self.engine.count_cycles(1 + usize::from(is_new));
+        }
+        true
     }
 
     /// The next time at which the engine has work to do.
@@ -170,9 +197,31 @@ impl EngineDriver {
         let cycle = self.engine.finish_cycle(decided, &outcomes, now);
         self.admit(admissions, now, events);
         for action in &cycle.actions {
-            self.apply(action, now, events);
+            if !self.is_reason_only(action) {
+                self.apply(action, now, events);
+            }
         }
         Some(cycle)
+    }
+
+    /// Whether an action writes only why a pending workload was not admitted, which no decision depends on.
+    /// The reasons are not written if they may be outdated by skipped cycles.
+    fn is_reason_only(&self, action: &Action) -> bool {
+        let Some(StatusChange::Unreserve {
+            preemption_gated, ..
+        }) = &action.change
+        else {
+            return false;
+        };
+        let gates = &self.engine.config().gates;
+        self.skips_hopeless_cycles
+            && !preemption_gated
+            // Otherwise an update of the Workload drops the last tried flavors.
+            && gates.flavor_fungibility_preserve_scan_progress
+            && self
+                .engine
+                .workload(&action.workload)
+                .is_some_and(|wl| wl.status.admission.is_none())
     }
 
     /// Writes admissions and reports their outcome to the engine.

@@ -30,6 +30,8 @@ pub struct Cache {
     pub(super) workloads: CachedWorkloads,
     /// The ClusterQueue of each workload that reserves quota.
     pub(super) assigned: FastHashMap<WorkloadKey, Arc<str>>,
+    /// How often a workload that reserves quota was added, updated or removed.
+    pub(super) changes: u64,
 }
 
 impl Cache {
@@ -99,6 +101,11 @@ impl Cache {
     pub fn index_of(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
         self.cluster_queue(self.assigned.get(key)?)?
             .reserving_workload(key)
+    }
+
+    /// A number that changes with the workloads that reserve quota.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether the Topology of a TAS flavor exists.

@@ -102,6 +102,7 @@ impl Cache {
         info: Info,
         config: &EngineConfig,
     ) {
+        self.changes += 1;
         let name = self.hierarchy[node].name.clone();
         self.remove_reserving_workload(&name, &info.key);
         let key = info.key.clone();
@@ -135,6 +136,7 @@ impl Cache {
         else {
             return;
         };
+        self.changes += 1;
         self.update_workload_usage(idx, false);
         // Quota was released, so more workloads may fit.
         self.hierarchy[node].generation += 1;

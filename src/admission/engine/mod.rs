@@ -10,6 +10,7 @@ mod exhausted_limits;
 mod explain;
 mod explain_cluster_queue;
 mod flavor_events;
+mod hopeless_retries;
 mod metric_queries;
 mod node_events;
 mod object_store;
@@ -17,7 +18,9 @@ mod pending_verdict;
 mod pending_workloads;
 mod queries;
 mod queue_events;
+mod quota_limits;
 mod quota_reserved_condition;
+mod quota_slots;
 mod schedule;
 mod state;
 #[cfg(test)]
@@ -32,6 +35,7 @@ pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortCycle, CohortQuota, ExplainedQuota, PendingInQueue,
     QuotaHolder,
 };
+pub use hopeless_retries::NextCycle;
 pub use metric_queries::PendingBreakdown;
 pub use pending_verdict::{PendingVerdict, PendingVerdictKind};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};

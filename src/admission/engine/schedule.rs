@@ -64,6 +64,7 @@ impl Engine {
             return None;
         }
         self.cycle += 1;
+        self.changes_before_cycle = self.cache.changes();
         let decided = self.run_cycle(now, |run| {
             run.nominate(heads);
             run.sort();
@@ -255,6 +256,9 @@ impl Engine {
         {
             entry.requeue_reason = RequeueReason::FailedAfterNomination;
         }
+        let unfit = self.unfit_workload(&entry).filter(|_| requeue);
+        let waits = requeue && self.waits_for_preemptions(&entry);
+        let waiting = waits.then(|| (entry.info.cluster_queue.clone(), entry.info.key.clone()));
         if let Some(mut decision) = entry.decision.take() {
             decision.status = entry.status;
             decision.message.clone_from(&entry.message);
@@ -270,6 +274,12 @@ impl Engine {
         if requeue && let Some(mut action) = self.requeue_and_update(entry, now) {
             action.id = cycle.actions.len();
             cycle.actions.push(action);
+        }
+        if let Some(unfit) = unfit {
+            self.record_unfit(unfit);
+        }
+        if let Some((queue, key)) = waiting {
+            self.record_waiting(&queue, key);
         }
     }
 

@@ -1,8 +1,10 @@
 //! [`Engine`]: the state of the admission engine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::object_store::ObjectStore;
+use super::quota_slots::QuotaSlots;
 use super::timers::Timers;
 use crate::afs::AfsUsageLedger;
 use crate::cache::{Cache, HierarchyNodeId};
@@ -32,6 +34,10 @@ pub struct Engine {
     pub(super) assumed: FastHashMap<WorkloadKey, AssumedWorkload>,
     /// The last decision on each existing workload.
     pub(super) decisions: FastHashMap<WorkloadKey, Arc<Decision>>,
+    /// The number of changes of the cache before the last cycle.
+    pub(super) changes_before_cycle: u64,
+    /// The ClusterQueues whose retries are skipped.
+    pub(super) quota_slots: BTreeMap<Arc<str>, QuotaSlots>,
 }
 
 /// A workload that is assumed to be admitted.

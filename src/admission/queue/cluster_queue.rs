@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::equivalence_class::{Before, QueuedWorkload};
-use super::pending_workloads::PendingWorkloads;
+use super::pending_workloads::{NextRetries, PendingWorkloads};
 use super::requeue_reason::{QuotaReservedReason, RequeueReason};
 use crate::afs::AfsUsageLedger;
 use crate::cluster_objects::ClusterObjects;
@@ -19,7 +19,8 @@ use crate::concurrent_admission;
 use crate::config::EngineConfig;
 use crate::kube::label_selector::Selector;
 use crate::workload::{
-    AssignmentClusterQueueState, EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
+    AssignmentClusterQueueState, EquivalenceHash, Info, LocalQueueKey, QueueOrderKey, WorkloadKey,
+    predicates,
 };
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionMode, ClusterQueueSpec, QueueingStrategy, Workload};
@@ -51,6 +52,8 @@ pub struct PendingClusterQueue {
     pop_cycle: i64,
     queue_inadmissible_cycle: i64,
     preemptor: Option<Preemptor>,
+    /// A workload that waits for the end of preemptions, and the changes of the cache until then.
+    waiting: Option<(WorkloadKey, u64)>,
 }
 
 /// What the order of workloads depends on, apart from the workloads.
@@ -78,6 +81,7 @@ impl PendingClusterQueue {
             pop_cycle: 0,
             queue_inadmissible_cycle: -1,
             preemptor: None,
+            waiting: None,
         }
     }
 
@@ -180,6 +184,7 @@ impl PendingClusterQueue {
         if self.get(&info.key).is_some() {
             return false;
         }
+        self.settle(info.scheduling_hash, ctx);
         self.push_or_update_active(info, ctx);
         true
     }
@@ -201,6 +206,7 @@ impl PendingClusterQueue {
         let now = self.preemptor.as_ref();
         let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
         for key in changed.into_iter().flatten() {
+            self.settle_class_of(&key, ctx);
             self.with_workloads(ctx, |workloads, before| workloads.reorder(&key, before));
         }
     }
@@ -241,10 +247,12 @@ impl PendingClusterQueue {
         if self.is_inflight(&info.key) {
             return;
         }
+        self.settle_class_of(&info.key, ctx);
+        self.settle(info.scheduling_hash, ctx);
         if let Some(old) = self.inadmissible(&info.key)
             && !may_have_become_admissible(old, &info, ctx.config)
         {
-            return self.insert_inadmissible(info, ctx);
+            return self.insert_with_no_fit_reason(info, ctx);
         }
         let is_active = self.active(&info.key).is_some();
         let has_no_fit_reason = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
@@ -253,14 +261,18 @@ impl PendingClusterQueue {
                 .no_fit_reasons_by_hash
                 .contains_key(&info.scheduling_hash);
         if !is_active && (!backoff_expired(&info.obj, now) || has_no_fit_reason) {
-            return self.insert_inadmissible(info, ctx);
+            return self.insert_with_no_fit_reason(info, ctx);
         }
         self.push_or_update_active(info, ctx);
     }
 
     /// Deletes a workload, in any state.
     pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
+        let settled = self.settle_class_of(key, ctx);
         self.with_workloads(ctx, |workloads, before| workloads.remove(key, before));
+        if let Some((hash, false)) = settled {
+            self.set_unfit(hash);
+        }
         self.forget_inflight(key);
         if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
             self.preemptor = None;
@@ -324,6 +336,8 @@ impl PendingClusterQueue {
             )
         };
         let key = info.key.clone();
+        self.settle_class_of(&key, ctx);
+        self.settle(info.scheduling_hash, ctx);
         if matches!(reason, R::PendingPreemption | R::PendingMigration) {
             let preemptor = Preemptor {
                 key: key.clone(),
@@ -368,6 +382,7 @@ impl PendingClusterQueue {
         if self.strategy != Some(QueueingStrategy::BestEffortFIFO) || !hash.is_known() {
             return 0;
         }
+        self.settle(hash, ctx);
         self.no_fit_reasons_by_hash.insert(
             hash,
             reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
@@ -455,6 +470,135 @@ impl PendingClusterQueue {
             self.compare(a, b, ctx).then_with(by_key)
         });
         all.into_iter().map(|queued| queued.info).collect()
+    }
+}
+
+/// Retries that are skipped. See [`crate::Engine::skip_hopeless_retries`].
+impl PendingClusterQueue {
+    /// Skips retries of classes without chances from now on. Whether they have one depends on `width`
+    /// numbers of each class.
+    pub(crate) fn skip_retries(&mut self, width: usize, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.skip_retries(width, before)
+        });
+    }
+
+    /// Records the numbers of the class of a workload that did not fit and was requeued.
+    pub(crate) fn record_unfit(
+        &mut self,
+        key: &WorkloadKey,
+        hash: EquivalenceHash,
+        numbers: Arc<[i64]>,
+    ) {
+        self.workloads.record_unfit(key, hash, numbers);
+        self.set_unfit(hash);
+    }
+
+    /// Whether the next cycle evaluates a workload whose result is not known.
+    pub(crate) fn has_unknown_head(&mut self, ctx: OrderContext<'_>) -> bool {
+        if self.is_strict() {
+            return !self.is_idle() && self.workloads.head_numbers().is_none();
+        }
+        let first = self.first_preemptor().cloned();
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.mark_active_unfit(first.as_ref(), before)
+        });
+        self.workloads.has_active_head(first.as_ref())
+    }
+
+    /// The order key of the first class with known numbers, if any is requeued; of a StrictFIFO queue only
+    /// the head is evaluated.
+    pub(crate) fn first_retry(&mut self) -> Option<QueueOrderKey> {
+        if self.is_strict() {
+            return Some(self.workloads.head_numbers()?.0.queue_order_key());
+        }
+        self.workloads.first_unfit()
+    }
+
+    /// The retries that the next cycles evaluate. A class has a chance if its order key and its numbers
+    /// pass a test.
+    pub(crate) fn next_retries(
+        &mut self,
+        has_chance: &impl Fn(QueueOrderKey, &[i64]) -> bool,
+    ) -> NextRetries {
+        if !self.is_strict() {
+            let first = self.first_preemptor().cloned();
+            return self.workloads.next_retries(has_chance, first.as_ref());
+        }
+        let head = self.workloads.head_numbers();
+        let stuck = head.filter(|(head, numbers)| !has_chance(head.queue_order_key(), numbers));
+        NextRetries {
+            without_chance: 0,
+            more: stuck.is_none() && !self.is_idle(),
+            stuck: stuck.map(|(head, _)| head.key.clone()),
+        }
+    }
+
+    /// Makes the first requeued classes inadmissible again without an evaluation.
+    pub(crate) fn skip_classes(&mut self, classes: usize, ctx: OrderContext<'_>) {
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.take_back(classes, before)
+        });
+    }
+
+    /// Records a workload that waits for the end of preemptions, after a number of changes of the cache.
+    pub(crate) fn record_waiting(&mut self, key: WorkloadKey, changes: u64) {
+        self.waiting = Some((key, changes));
+    }
+
+    /// The head, if it waits for the end of preemptions and nothing changed since.
+    pub(crate) fn waiting_head(&self, changes: u64) -> Option<&WorkloadKey> {
+        let (key, since) = self.waiting.as_ref()?;
+        let is_preemptor = self.preemptor.as_ref().is_some_and(|p| p.key == *key);
+        let is_head = self.workloads.head().is_some_and(|head| head.key == *key);
+        (*since == changes && is_preemptor && is_head).then_some(key)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.strategy == Some(QueueingStrategy::StrictFIFO)
+    }
+
+    /// The preemptor that is before all other workloads.
+    fn first_preemptor(&self) -> Option<&WorkloadKey> {
+        let preemptor = self.preemptor.as_ref();
+        preemptor.filter(|p| p.sticky).map(|p| &p.key)
+    }
+
+    fn set_unfit(&mut self, hash: EquivalenceHash) {
+        if self.no_fit_reasons_by_hash.contains_key(&hash) {
+            let first = self.first_preemptor().cloned();
+            self.workloads.set_unfit(hash, first.as_ref());
+        }
+    }
+
+    fn insert_with_no_fit_reason(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
+        let hash = info.scheduling_hash;
+        self.insert_inadmissible(info, ctx);
+        self.set_unfit(hash);
+    }
+
+    /// Makes a class whose retries are skipped an ordinary one; true if it is active then.
+    fn settle(&mut self, hash: EquivalenceHash, ctx: OrderContext<'_>) -> Option<bool> {
+        if !self.workloads.is_unfit(hash) {
+            return None;
+        }
+        let settled = self.with_workloads(ctx, |workloads, before| workloads.settle(hash, before));
+        if settled == Some(false) {
+            let reasons = &mut self.no_fit_reasons_by_hash;
+            let reason = reasons.entry(hash);
+            reason.or_insert(QuotaReservedReason::PendingEvaluation);
+        }
+        settled
+    }
+
+    /// Makes the class of a workload an ordinary one.
+    fn settle_class_of(
+        &mut self,
+        key: &WorkloadKey,
+        ctx: OrderContext<'_>,
+    ) -> Option<(EquivalenceHash, bool)> {
+        let hash = self.workloads.hash_of(key)?;
+        Some((hash, self.settle(hash, ctx)?))
     }
 }
 

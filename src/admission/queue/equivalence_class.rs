@@ -8,7 +8,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::heap::{Heap, Item};
-use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey, predicates};
+use crate::workload::{
+    AssignmentClusterQueueState, EquivalenceHash, Info, QueueOrderKey, WorkloadKey, predicates,
+};
 use kueue_lab_api::constants as c;
 
 /// A pending workload with its order key inline, so that sorting needs few lookups.
@@ -46,6 +48,8 @@ pub(super) struct EquivalenceClass {
     heap: Heap<QueuedWorkload>,
     /// The number of workloads with a requeue backoff, expired or not.
     backing_off: usize,
+    /// The number of workloads with flavors left to try.
+    resuming: usize,
     /// The number of workloads by namespace, represented by its first key.
     namespaces: SmallVec<[(WorkloadKey, usize); 1]>,
 }
@@ -65,12 +69,19 @@ fn has_backoff(info: &Info) -> bool {
         || predicates::false_condition(&info.obj, c::REQUEUED).is_some()
 }
 
+/// Whether the next attempt resumes after the last tried flavor.
+fn resumes(info: &Info) -> bool {
+    let last = info.last_assignment.as_deref();
+    last.is_some_and(AssignmentClusterQueueState::pending_flavors)
+}
+
 impl EquivalenceClass {
     pub(crate) fn new(hash: EquivalenceHash) -> Self {
         EquivalenceClass {
             hash,
             heap: Heap::default(),
             backing_off: 0,
+            resuming: 0,
             namespaces: SmallVec::new(),
         }
     }
@@ -105,8 +116,14 @@ impl EquivalenceClass {
         self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
     }
 
+    /// Whether all workloads can be requeued, and the first of them is evaluated for all flavors.
+    pub(crate) fn is_evaluated_as_one(&self, takes: impl Fn(&str) -> bool) -> bool {
+        self.resuming == 0 && self.can_requeue_all(takes)
+    }
+
     fn count_in(&mut self, info: &Info) {
         self.backing_off += usize::from(has_backoff(info));
+        self.resuming += usize::from(resumes(info));
         let namespace = info.key.namespace();
         let mut known = self.namespaces.iter_mut();
         match known.find(|(key, _)| key.namespace() == namespace) {
@@ -117,6 +134,7 @@ impl EquivalenceClass {
 
     fn count_out(&mut self, info: &Info) {
         self.backing_off -= usize::from(has_backoff(info));
+        self.resuming -= usize::from(resumes(info));
         let namespace = info.key.namespace();
         let mut known = self.namespaces.iter();
         let Some(i) = known.position(|(key, _)| key.namespace() == namespace) else {

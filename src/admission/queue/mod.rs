@@ -9,7 +9,9 @@ mod local_queue;
 mod manager;
 mod pending_workloads;
 mod requeue_reason;
+mod retry_tree;
 mod second_pass_queue;
+mod unfit_classes;
 
 pub use cluster_queue::{OrderContext, PendingClusterQueue, backoff_expired};
 pub use inadmissible_workloads::RequeueRequest;

@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::equivalence_class::{Before, EquivalenceClass};
+use super::equivalence_class::{Before, EquivalenceClass, QueuedWorkload};
+use super::retry_tree::Place;
+use super::unfit_classes::UnfitClasses;
 use crate::hash_map::FastHashMap;
-use crate::heap::Heap;
-use crate::workload::{EquivalenceHash, Info, WorkloadKey};
+use crate::heap::{Heap, Item};
+use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey};
 
 /// Active workloads by queue order, and inadmissible ones. A workload is in one of the two.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +19,27 @@ pub(super) struct PendingWorkloads {
     /// Non-empty classes by the order of their first workload.
     active: Heap<EquivalenceClass>,
     inadmissible: BTreeMap<EquivalenceHash, EquivalenceClass>,
+    /// Further inadmissible classes, whose retries are skipped. Those that are requeued are only
+    /// marked; [`PendingWorkloads::settle`] makes them active.
+    unfit: Option<UnfitClasses>,
     /// The scheduling hash of each workload's class.
     hashes: FastHashMap<WorkloadKey, EquivalenceHash>,
     inadmissible_count: usize,
+}
+
+/// The retries of a ClusterQueue that the next cycles evaluate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NextRetries {
+    /// The number of classes that are evaluated first and are certain not to fit.
+    pub(crate) without_chance: usize,
+    /// Whether another class is evaluated after them.
+    pub(crate) more: bool,
+    /// The head of a StrictFIFO queue, if it is certain not to fit.
+    pub(crate) stuck: Option<WorkloadKey>,
+}
+
+fn has(class: &EquivalenceClass, workload: Option<&WorkloadKey>) -> bool {
+    workload.is_some_and(|key| class.get(key).is_some())
 }
 
 fn class_before(before: Before<'_>) -> impl Fn(&EquivalenceClass, &EquivalenceClass) -> bool {
@@ -38,7 +58,15 @@ impl PendingWorkloads {
 
     /// The workload, if it is inadmissible.
     pub(crate) fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
-        self.inadmissible.get(self.hashes.get(key)?)?.get(key)
+        let hash = self.hashes.get(key)?;
+        let unfit = self.unfit.as_ref().and_then(|unfit| unfit.get(*hash));
+        let classes = self.inadmissible.get(hash).into_iter().chain(unfit);
+        classes.into_iter().find_map(|class| class.get(key))
+    }
+
+    /// The scheduling hash of a workload.
+    pub(crate) fn hash_of(&self, key: &WorkloadKey) -> Option<EquivalenceHash> {
+        self.hashes.get(key).copied()
     }
 
     /// The workload, active or inadmissible.
@@ -63,7 +91,9 @@ impl PendingWorkloads {
 
     /// The inadmissible workloads, in no particular order.
     pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
-        self.inadmissible.values().flat_map(EquivalenceClass::iter)
+        let unfit = self.unfit.iter().flat_map(UnfitClasses::iter);
+        let classes = self.inadmissible.values().chain(unfit);
+        classes.flat_map(EquivalenceClass::iter)
     }
 }
 
@@ -193,17 +223,16 @@ impl PendingWorkloads {
         before: Before<'_>,
     ) -> usize {
         let mut moved = 0;
+        if let Some(unfit) = &mut self.unfit {
+            unfit.tree().requeue_all();
+        }
         for (hash, mut class) in std::mem::take(&mut self.inadmissible) {
             if class.can_requeue_all(&takes) {
                 moved += class.len();
                 if reordered {
                     class.rebuild(before);
                 }
-                let class = match self.active.remove(&hash, class_before(before)) {
-                    Some(active) => class.merged(active, before),
-                    None => class,
-                };
-                self.active.push_or_update(class, class_before(before));
+                self.push_active_class(class, before);
                 continue;
             }
             let (go, stay): (Vec<_>, Vec<_>) = class.into_items().partition(|info| may_go(info));
@@ -220,6 +249,19 @@ impl PendingWorkloads {
         }
         self.inadmissible_count -= moved;
         moved
+            + self
+                .unfit
+                .as_mut()
+                .map_or(0, |unfit| unfit.tree().requeued())
+    }
+
+    /// Makes a class active.
+    fn push_active_class(&mut self, class: EquivalenceClass, before: Before<'_>) {
+        let class = match self.active.remove(class.key(), class_before(before)) {
+            Some(active) => class.merged(active, before),
+            None => class,
+        };
+        self.active.push_or_update(class, class_before(before));
     }
 
     /// Rebuilds the heap of active workloads after the order changed for many.
@@ -240,6 +282,173 @@ impl PendingWorkloads {
         self.active.change(&hash, reorder, class_before(before));
         if let Some(class) = self.inadmissible.get_mut(&hash) {
             class.reorder(key, before);
+        }
+    }
+}
+
+/// Classes whose retries are skipped.
+impl PendingWorkloads {
+    /// Skips retries from now on. Each class has `width` numbers.
+    pub(crate) fn skip_retries(&mut self, width: usize, before: Before<'_>) {
+        self.settle_all(before);
+        self.unfit = Some(UnfitClasses::new(width));
+    }
+
+    /// Records the numbers of a scheduling hash that did not fit, of which the workload `key` was
+    /// evaluated.
+    pub(crate) fn record_unfit(
+        &mut self,
+        key: &WorkloadKey,
+        hash: EquivalenceHash,
+        numbers: Arc<[i64]>,
+    ) {
+        if let Some(unfit) = &mut self.unfit {
+            unfit.record(hash, key.namespace(), numbers);
+        }
+    }
+
+    /// Skips retries of an inadmissible class, if its numbers are known. The class of a `preemptor`
+    /// that is before all others stays an ordinary one.
+    pub(crate) fn set_unfit(&mut self, hash: EquivalenceHash, preemptor: Option<&WorkloadKey>) {
+        let Some(unfit) = &mut self.unfit else { return };
+        let class = self.inadmissible.get(&hash);
+        if class.is_some_and(|class| unfit.takes(class) && !has(class, preemptor))
+            && unfit.get(hash).is_none()
+            && let Some(class) = self.inadmissible.remove(&hash)
+            && let Some(class) = unfit.insert(class, false)
+        {
+            self.inadmissible.insert(hash, class);
+        }
+    }
+
+    /// Makes a class whose retries are skipped an ordinary one: active if it is requeued, which the
+    /// result is then, else inadmissible. None for other classes.
+    pub(crate) fn settle(&mut self, hash: EquivalenceHash, before: Before<'_>) -> Option<bool> {
+        let (class, requeued) = self.unfit.as_mut()?.remove(hash)?;
+        if requeued {
+            self.inadmissible_count -= class.len();
+            self.push_active_class(class, before);
+            return Some(true);
+        }
+        let class = match self.inadmissible.remove(&hash) {
+            Some(more) => class.merged(more, before),
+            None => class,
+        };
+        self.inadmissible.insert(hash, class);
+        Some(false)
+    }
+
+    /// Makes all classes ordinary ones.
+    fn settle_all(&mut self, before: Before<'_>) {
+        let unfit = self.unfit.iter().flat_map(UnfitClasses::iter);
+        let hashes: Vec<EquivalenceHash> = unfit.map(|class| *class.key()).collect();
+        for hash in hashes {
+            self.settle(hash, before);
+        }
+    }
+
+    /// The first active workload.
+    pub(crate) fn head(&self) -> Option<&Arc<Info>> {
+        let head = self.active.first().and_then(EquivalenceClass::first)?;
+        Some(&head.info)
+    }
+
+    /// Whether a class is one whose retries are skipped.
+    pub(crate) fn is_unfit(&self, hash: EquivalenceHash) -> bool {
+        let unfit = self.unfit.as_ref();
+        unfit.is_some_and(|unfit| unfit.get(hash).is_some())
+    }
+
+    /// The order key of the first class whose retries are skipped, if any is requeued.
+    pub(crate) fn first_unfit(&mut self) -> Option<QueueOrderKey> {
+        let tree = self.unfit.as_mut()?.tree();
+        tree.first_key().filter(|_| tree.requeued() > 0)
+    }
+
+    /// Marks the first active classes whose numbers are known as requeued ones instead.
+    pub(crate) fn mark_active_unfit(
+        &mut self,
+        preemptor: Option<&WorkloadKey>,
+        before: Before<'_>,
+    ) {
+        while let Some(class) = self.active.first()
+            && let Some(unfit) = &mut self.unfit
+            && unfit.takes(class)
+            && unfit.get(*class.key()).is_none()
+            && !self.inadmissible.contains_key(class.key())
+            && !has(class, preemptor)
+            && let Some(class) = self.active.pop(class_before(before))
+        {
+            let count = class.len();
+            match unfit.insert(class, true) {
+                None => self.inadmissible_count += count,
+                Some(class) => {
+                    self.active.push_or_update(class, class_before(before));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The classes that the next cycles evaluate. A class has a chance if its order key and its numbers
+    /// pass a test.
+    pub(crate) fn next_retries(
+        &mut self,
+        has_chance: &impl Fn(QueueOrderKey, &[i64]) -> bool,
+        preemptor: Option<&WorkloadKey>,
+    ) -> NextRetries {
+        let head = self.active.first().and_then(EquivalenceClass::first);
+        let head = head.map(|queued| queued.info.clone());
+        let Some(unfit) = &mut self.unfit else {
+            return NextRetries {
+                without_chance: 0,
+                more: head.is_some(),
+                stuck: None,
+            };
+        };
+        let tree = unfit.tree();
+        let before_head = head.map(|info| match preemptor == Some(&info.key) {
+            true => 0,
+            false => tree.requeued_before(&Place(info)),
+        });
+        let before_chance = tree.requeued_before_passing(has_chance);
+        let next = before_head.into_iter().chain(before_chance).min();
+        NextRetries {
+            without_chance: next.unwrap_or(tree.requeued()),
+            more: next.is_some(),
+            stuck: None,
+        }
+    }
+
+    /// Whether an active workload is before all requeued classes.
+    pub(crate) fn has_active_head(&mut self, preemptor: Option<&WorkloadKey>) -> bool {
+        let Some(head) = self.head().cloned() else {
+            return false;
+        };
+        let tree = self.unfit.as_mut().map(UnfitClasses::tree);
+        preemptor == Some(&head.key)
+            || tree.is_none_or(|tree| tree.requeued_before(&Place(head)) == 0)
+    }
+
+    /// The first active workload with the numbers of its class, if they are known.
+    pub(crate) fn head_numbers(&self) -> Option<(&Arc<Info>, &[i64])> {
+        let (unfit, class) = self.unfit.as_ref().zip(self.active.first())?;
+        let numbers = unfit.numbers(*class.key()).filter(|_| unfit.takes(class))?;
+        Some((&class.first()?.info, numbers))
+    }
+
+    /// Takes back the first requeued classes, as if they were evaluated. If the next one is before all
+    /// active ones, it becomes active.
+    pub(crate) fn take_back(&mut self, classes: usize, before: Before<'_>) {
+        let Some(unfit) = &mut self.unfit else { return };
+        unfit.tree().take_back(classes);
+        let Some((hash, place)) = unfit.tree().first() else {
+            return;
+        };
+        let next = QueuedWorkload::from(place.0.clone());
+        let head = self.active.first().and_then(EquivalenceClass::first);
+        if head.is_none_or(|head| before(&next, head)) {
+            self.settle(hash, before);
         }
     }
 }

@@ -14,6 +14,8 @@ mod queue_mapping;
 mod replayer;
 mod results;
 #[cfg(test)]
+mod skipped_retries_tests;
+#[cfg(test)]
 mod tests;
 
 pub use configuration::ReplayConfiguration;

@@ -56,6 +56,26 @@ pub fn replay(
     configuration: &ReplayConfiguration,
     options: &ReplayOptions,
 ) -> Result<ReplayOutcome, String> {
+    replay_with(trace, configuration, options, Retries::WithChance)
+}
+
+/// The retries of inadmissible workloads that are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retries {
+    /// All, as Kueue does.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the reference of tests"))]
+    All,
+    /// Those that may have another result than before.
+    WithChance,
+}
+
+/// Replays a trace. The outcome does not depend on `retries`.
+pub(super) fn replay_with(
+    trace: &Trace,
+    configuration: &ReplayConfiguration,
+    options: &ReplayOptions,
+    retries: Retries,
+) -> Result<ReplayOutcome, String> {
     let start = trace
         .jobs
         .first()
@@ -80,11 +100,15 @@ pub fn replay(
         .map(|(index, run)| (run.workload.clone(), index))
         .collect();
     let resources: Vec<String> = nominal_quota.keys().cloned().collect();
+    let mut driver = EngineDriver::new(engine, configuration.pods_ready);
+    if retries == Retries::WithChance {
+        driver.skip_hopeless_cycles();
+    }
     let mut replayer = Replayer {
         trace,
         options,
-        main_resource: main_resource(trace, &resources, &engine),
-        driver: EngineDriver::new(engine, configuration.pods_ready),
+        main_resource: main_resource(trace, &resources, driver.engine()),
+        driver,
         local_queues: &local_queues,
         usage: vec![UsageOverTime::default(); resources.len()],
         resources,
