@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// The cycle of Cohorts that a ClusterQueue is in or below.
-    pub(super) fn cohort_cycle(&self, queue: &str) -> Option<CohortCycle> {
+    pub fn cohort_cycle(&self, queue: &str) -> Option<CohortCycle> {
         let hierarchy = &self.cache.hierarchy;
         let node = self.cache.node_of(queue)?;
         let mut at = hierarchy
