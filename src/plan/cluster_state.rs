@@ -160,11 +160,12 @@ impl ClusterState {
         let mut engine = shared.as_ref().map(|shared| shared.engine());
         let mut order = PendingOrder::default();
         if let Some(engine) = engine.as_deref() {
-            let queues = state.quotas.cohort_of_queues.iter();
-            let has_cycle = |queue: &str| engine.cache().workload_ancestors(queue).is_err();
-            let blocked = queues
-                .filter(|(queue, _)| has_cycle(queue))
-                .map(|(queue, cohort)| (queue.clone(), state.quotas.cycle_text(cohort)));
+            let queues = state.queues().map(|(id, _)| id);
+            let queues = queues.filter(|id| id.kind == "ClusterQueue");
+            let blocked = queues.filter_map(|id| {
+                let cycle = engine.cohort_cycle(&id.name)?;
+                Some((id.name.clone(), cycle.to_string()))
+            });
             state.blocked_queues = blocked.collect();
         }
         for workload in workloads {

@@ -35,8 +35,6 @@ pub(crate) struct QuotaAmounts {
 pub(crate) struct QuotaState {
     /// Of ClusterQueues.
     pub(crate) queues: BTreeMap<QuotaKey, QuotaAmounts>,
-    /// The cohorts of ClusterQueues; empty without one.
-    pub(crate) cohort_of_queues: BTreeMap<String, String>,
     /// Of Cohorts alone.
     own: BTreeMap<QuotaKey, QuotaAmounts>,
     /// The parents of Cohorts; empty without one.
@@ -47,8 +45,6 @@ impl QuotaState {
     /// Adds a ClusterQueue.
     pub(crate) fn add_queue(&mut self, queue: &Value) {
         let cohort = queue.text("/spec/cohortName");
-        self.cohort_of_queues
-            .insert(queue.name().to_owned(), cohort.to_owned());
         let mut amounts = nominal_quotas(queue, cohort);
         for flavor in queue.list("/status/flavorsReservation") {
             for resource in flavor.list("/resources") {
@@ -92,23 +88,6 @@ impl QuotaState {
         totals
     }
 
-    /// Why a ClusterQueue of a cohort can admit no Workloads if the parents of the cohort are without end.
-    pub(crate) fn cycle_text(&self, cohort: &str) -> String {
-        let mut path = vec![cohort];
-        loop {
-            let next = self.parent(path.last().copied().unwrap_or_default());
-            let is_end = next.is_empty() || path.contains(&next);
-            path.push(next);
-            if is_end {
-                break;
-            }
-        }
-        format!(
-            "its cohorts form a cycle ({}); Kueue admits no Workloads of them until a parentName changes",
-            path.join(" -> ")
-        )
-    }
-
     fn parent(&self, cohort: &str) -> &str {
         self.parents.get(cohort).map_or("", String::as_str)
     }
@@ -148,21 +127,4 @@ fn nominal_quotas(object: &Value, cohort: &str) -> BTreeMap<QuotaKey, QuotaAmoun
         }
     }
     amounts
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_cycle_is_named_with_its_cohorts() {
-        let mut state = QuotaState::default();
-        for (name, parent) in [("team", "all"), ("all", "top"), ("top", "all")] {
-            state.add_cohort(&json!({"metadata": {"name": name}, "spec": {"parentName": parent}}));
-        }
-        let text = state.cycle_text("team");
-        assert!(text.contains("(team -> all -> top -> all)"), "{text}");
-    }
 }

@@ -207,7 +207,10 @@ fn queues_in_a_cycle_of_cohorts_can_admit_no_workloads() {
         .collect();
     assert_eq!(found, [(EffectKind::QueueBlocked, "ClusterQueue/red")]);
     let why = &plan.effects[0].message;
-    assert!(why.contains("(all -> top -> all)"), "{why}");
+    assert!(
+        why.contains("the cohort has a cycle: all -> top -> all"),
+        "{why}"
+    );
 }
 
 const CONFIGURATION: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
