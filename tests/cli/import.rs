@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::team_queues::{TeamLab, job};
-use crate::work_dir::RunningLab;
+use crate::work_dir::{RunningLab, WorkDir};
 
 /// The numbers of admitted and of pending Workloads of a lab.
 fn counts(workloads: &Value) -> (usize, usize) {
@@ -46,6 +46,21 @@ fn an_anonymized_bundle_starts_a_lab_in_the_same_state() {
     let copy = TeamLab::with_lab(RunningLab::start(lab.dir.command(&up)));
     assert_eq!(counts(&lab.workloads()), (2, 1));
     assert_eq!(counts(&copy.workloads()), (2, 1));
+}
+
+#[test]
+fn the_cause_of_a_connection_error_is_named() {
+    let dir = WorkDir::new();
+    let kubeconfig = "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+        contexts: [{name: c, context: {cluster: c, user: u}}]\n\
+        clusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
+        users: [{name: u, user: {}}]\n";
+    dir.write("kubeconfig", kubeconfig);
+    let import = ["import", "--kubeconfig", "kubeconfig"];
+    let output = dir.command(&import).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("Connection refused"), "{error}");
 }
 
 #[test]
