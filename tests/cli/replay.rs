@@ -81,7 +81,7 @@ fn mistakes_in_traces_are_one_message_each() {
     );
     let back = rejected(&TRACE.replace("00:00:20", "00:00:05"));
     assert!(
-        back.starts_with("trace.csv:4: the clock goes back: job c"),
+        back.starts_with("trace.csv:4: the jobs are not in the order of their submission: c is"),
         "{back}"
     );
     let column = rejected(&TRACE.replace("duration", "length"));
@@ -118,6 +118,16 @@ fn typing_errors_in_columns_and_queues_are_reported() {
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
         "note: trace.csv: the column cpus is not used; did you mean cpu? --column cpu=cpus\n"
+    );
+    // A column of the format whose place another one takes is no typing error.
+    let header = TRACE
+        .replacen("cpu", "cpu,cpus", 1)
+        .replace(",4\n", ",4,3\n");
+    dir.write("trace.csv", &header);
+    let output = dir.run(&[&args[..], &["--column", "cpu=cpus"]].concat());
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "note: trace.csv: columns that are not used: cpu\n"
     );
     let absent = dir.run_rejected(&[&args[..], &["--queue", "read=blue"]].concat());
     assert_eq!(
@@ -185,6 +195,95 @@ fn existing_files_stay_until_they_are_replaced() {
     let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<String> = left.filter(|name| name.ends_with(".tmp")).collect();
     assert_eq!(left, [""; 0]);
+}
+
+/// A cluster whose Workloads can be listed, but not watched.
+fn cluster_without_watch() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let condition = |type_: &str, time: &str| {
+        json!({"type": type_, "status": "True", "reason": "", "message": "",
+            "lastTransitionTime": format!("2026-01-01T00:00:{time}Z")})
+    };
+    let workload = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "default", "uid": "w", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"queueName": "red", "podSets": []},
+        "status": {"conditions": [condition("Admitted", "01"), condition("Finished", "30")]},
+    });
+    std::thread::spawn(move || {
+        let mut lists = 0;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 8_192];
+            let read = stream.read(&mut request).unwrap();
+            let request = String::from_utf8_lossy(&request[..read]);
+            let is_list = request.starts_with("GET ") && !request.contains("watch=true");
+            let (status, body) = match is_list {
+                true => {
+                    lists += 1;
+                    // The Workload is not in the list of before the watch.
+                    let items = if lists == 1 {
+                        json!([])
+                    } else {
+                        json!([workload])
+                    };
+                    let list = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList",
+                        "metadata": {"resourceVersion": "1"}, "items": items});
+                    ("200 OK", list)
+                }
+                false => (
+                    "403 Forbidden",
+                    json!({"kind": "Status", "apiVersion": "v1",
+                    "status": "Failure", "reason": "Forbidden", "code": 403, "message": "cannot watch"}),
+                ),
+            };
+            let body = body.to_string();
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    server
+}
+
+#[test]
+fn a_cluster_is_recorded_by_lists_without_the_right_to_watch() {
+    let dir = WorkDir::new();
+    let server = cluster_without_watch();
+    dir.write("kubeconfig", &format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
+    ));
+    let args = [
+        "replay",
+        "--record",
+        "jobs.jsonl",
+        "--kubeconfig",
+        "kubeconfig",
+    ];
+    let recorder = dir.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    let recorded = || std::fs::read_to_string(dir.path("jobs.jsonl")).unwrap_or_default();
+    while recorded().lines().count() < 1 {
+        assert!(start.elapsed().as_secs() < 60, "nothing is recorded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let id = recorder.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert!(sent.success());
+    let ended = recorder.wait_with_output().unwrap();
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{message}");
+    assert!(
+        message.contains("note: without the right to watch Workloads"),
+        "{message}"
+    );
+    assert!(
+        message.contains("recorded 1 jobs to jobs.jsonl"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -208,7 +208,10 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
 fn note_unused_columns(file: &str, trace: &Trace) {
     let mut others = Vec::new();
     for column in &trace.unused_columns {
-        match closest(column, trace.absent_columns.iter().copied()) {
+        let absent = trace.absent_columns.iter().copied();
+        // A column of the format has its meaning, also if it is not used because another one is.
+        let meant = closest(column, absent).filter(|_| !ColumnMapping::is_column(column));
+        match meant {
             Some(meant) => eprintln!(
                 "note: {file}: the column {column} is not used; did you mean {meant}? --column {meant}={column}"
             ),

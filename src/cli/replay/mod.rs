@@ -3,5 +3,6 @@
 mod command;
 mod preset_configuration;
 mod record;
+mod workload_lists;
 
 pub(super) use command::{Args, run};

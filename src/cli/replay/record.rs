@@ -6,12 +6,13 @@ use std::path::Path;
 use futures::StreamExt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Client;
-use kube::runtime::watcher::{Config, Event};
+use kube::runtime::watcher::{Config, Error as WatcherError, Event};
 use kueue_lab_api::constants::{ADMITTED, EVICTED, FINISHED};
 use kueue_lab_api::v1beta2::{API_VERSION, Workload};
 use kueue_lab_runtime::{Api, WatchError, watcher};
 use serde_json::json;
 
+use super::workload_lists::{LIST_INTERVAL, WorkloadLists};
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::request_error;
 use crate::cli::lab_time::lab_or_real_time;
@@ -32,97 +33,160 @@ pub(super) struct Recorded {
 }
 
 /// Writes the finished Workloads of a cluster to a file, and each further one when it finishes, until SIGINT
-/// or SIGTERM. An existing file is replaced when the finished ones are written.
+/// or SIGTERM. An existing file is replaced when the finished ones are written. Without the right to watch
+/// Workloads, they are listed again and again.
 ///
 /// # Errors
-/// The file cannot be written, the Workloads cannot be watched, or the cluster is gone.
+/// The file cannot be written, the Workloads cannot be listed, or the cluster is gone.
 pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, CliError> {
     let mut recorder = Recorder {
+        path,
         file: NewFile::create(path)?,
         recorded: BTreeSet::new(),
         running: BTreeSet::new(),
+        failures: 0,
     };
-    let events = watcher(Api::<Workload>::all(client.clone()), Config::default());
-    let mut events = std::pin::pin!(events);
     let mut interrupt = std::pin::pin!(shutdown_signal());
-    let mut failures = 0;
-    loop {
-        let event = tokio::select! {
-            biased;
-            interrupted = &mut interrupt => {
-                interrupted.map_err(CliError::failed)?;
-                if !recorder.file.is_in_place() {
-                    let why = "interrupted before the Workloads were listed; nothing is recorded";
-                    return Err(CliError::failed(why));
-                }
-                break;
-            }
-            event = events.next() => event,
-        };
-        match event {
-            None => break,
-            Some(Ok(event)) => {
-                failures = 0;
-                recorder.observe(client, event).await?;
-            }
-            Some(Err(WatchError::InvalidObject { key, error, .. })) => {
-                eprintln!("note: Workload {key} is not recorded: {error}");
-            }
-            Some(Err(WatchError::Request(error))) => {
-                failures += 1;
-                let most = match recorder.file.is_in_place() {
-                    true => MAX_FAILURES,
-                    false => 1,
-                };
-                if let Some(why) = reason_to_end(&error, failures >= most) {
-                    let jobs = recorder.recorded.len();
-                    let file = path.display();
-                    let more = match recorder.file.is_in_place() {
-                        true => format!("; {jobs} jobs are recorded in {file}"),
-                        false => "; nothing is recorded".to_owned(),
-                    };
-                    return Err(match why {
-                        CliError::Usage(why) => CliError::Usage(why + &more),
-                        CliError::Failed(why) => CliError::Failed(why + &more),
-                        job @ CliError::Job { .. } => job,
-                    });
-                }
-            }
+    tokio::select! {
+        biased;
+        interrupted = &mut interrupt => {
+            interrupted.map_err(CliError::failed)?;
+        }
+        ended = recorder.record(client) => ended?,
+    }
+    match recorder.file.is_in_place() {
+        true => Ok(Recorded {
+            jobs: recorder.recorded.len(),
+            running: recorder.running.len(),
+        }),
+        false => {
+            let why = "interrupted before the Workloads were listed; nothing is recorded";
+            Err(CliError::failed(why))
         }
     }
-    Ok(Recorded {
-        jobs: recorder.recorded.len(),
-        running: recorder.running.len(),
-    })
 }
 
-/// Why a watch cannot go on: without permission, without Kueue, or when the cluster does not answer.
-fn reason_to_end(error: &kube::runtime::watcher::Error, is_gone: bool) -> Option<CliError> {
-    use kube::runtime::watcher::Error;
-    let cause = match error {
-        Error::InitialListFailed(cause)
-        | Error::WatchStartFailed(cause)
-        | Error::WatchFailed(cause) => cause,
-        Error::WatchError(_) | Error::NoResourceVersion => {
-            return is_gone.then(|| CliError::failed(error));
-        }
-    };
-    let is_final = match cause {
-        kube::Error::Api(status) => [401, 403, 404].contains(&status.code),
-        _ => is_gone,
-    };
-    is_final.then(|| request_error(cause))
+/// The failed request of a watch, if one failed.
+fn failed_request(error: &WatcherError) -> Option<&kube::Error> {
+    match error {
+        WatcherError::InitialListFailed(cause)
+        | WatcherError::WatchStartFailed(cause)
+        | WatcherError::WatchFailed(cause) => Some(cause),
+        WatcherError::WatchError(_) | WatcherError::NoResourceVersion => None,
+    }
 }
 
-struct Recorder {
+/// Whether Workloads can be listed, but not watched.
+fn is_watch_forbidden(error: &WatcherError) -> bool {
+    let code = match error {
+        WatcherError::WatchStartFailed(kube::Error::Api(status))
+        | WatcherError::WatchFailed(kube::Error::Api(status)) => status.code,
+        WatcherError::WatchError(status) => status.code,
+        _ => return false,
+    };
+    code == 403
+}
+
+struct Recorder<'a> {
+    path: &'a Path,
     file: NewFile,
     /// The UIDs of the Workloads in the trace.
     recorded: BTreeSet<String>,
     /// Those of admitted ones that are not finished.
     running: BTreeSet<String>,
+    /// Requests that failed one after the other.
+    failures: u32,
 }
 
-impl Recorder {
+impl Recorder<'_> {
+    /// Records until an error.
+    async fn record(&mut self, client: &Client) -> Result<(), CliError> {
+        let events = watcher(Api::<Workload>::all(client.clone()), Config::default());
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    self.failures = 0;
+                    self.observe(client, event).await?;
+                }
+                Err(WatchError::InvalidObject { key, error, .. }) => {
+                    eprintln!("note: Workload {key} is not recorded: {error}");
+                }
+                Err(WatchError::Request(error)) if is_watch_forbidden(&error) => {
+                    return self.record_lists(client).await;
+                }
+                Err(WatchError::Request(error)) => match failed_request(&error) {
+                    Some(cause) => self.check_failure(cause)?,
+                    None => self.check_failures(|| CliError::failed(&error))?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Records from lists until an error.
+    async fn record_lists(&mut self, client: &Client) -> Result<(), CliError> {
+        eprintln!(
+            "note: without the right to watch Workloads, they are listed every {} s; those that finish and are deleted in between are not recorded",
+            LIST_INTERVAL.as_secs()
+        );
+        let mut lists = WorkloadLists::default();
+        loop {
+            match lists.events(client).await {
+                Ok(events) => {
+                    self.failures = 0;
+                    for event in events {
+                        self.observe(client, event).await?;
+                    }
+                }
+                Err(cause) => self.check_failure(&cause)?,
+            }
+            tokio::time::sleep(LIST_INTERVAL).await;
+        }
+    }
+
+    /// Counts a failed request.
+    ///
+    /// # Errors
+    /// The recording cannot go on: without permission, without Kueue, or when the cluster does not answer.
+    fn check_failure(&mut self, cause: &kube::Error) -> Result<(), CliError> {
+        match cause {
+            kube::Error::Api(status) if [401, 403, 404].contains(&status.code) => {
+                Err(self.ended(request_error(cause)))
+            }
+            _ => self.check_failures(|| request_error(cause)),
+        }
+    }
+
+    fn check_failures(&mut self, why: impl FnOnce() -> CliError) -> Result<(), CliError> {
+        self.failures += 1;
+        let most = match self.file.is_in_place() {
+            true => MAX_FAILURES,
+            false => 1,
+        };
+        match self.failures >= most {
+            true => Err(self.ended(why())),
+            false => Ok(()),
+        }
+    }
+
+    /// The error of a recording that ends, with what is recorded.
+    fn ended(&self, why: CliError) -> CliError {
+        let more = match self.file.is_in_place() {
+            true => format!(
+                "; {} jobs are recorded in {}",
+                self.recorded.len(),
+                self.path.display()
+            ),
+            false => "; nothing is recorded".to_owned(),
+        };
+        match why {
+            CliError::Usage(why) => CliError::Usage(why + &more),
+            CliError::Failed(why) => CliError::Failed(why + &more),
+            job @ CliError::Job { .. } => job,
+        }
+    }
+
     async fn observe(&mut self, client: &Client, event: Event<Workload>) -> Result<(), CliError> {
         match event {
             Event::Init => Ok(()),
