@@ -11,7 +11,7 @@ use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_runtime::Api;
 
 use super::CliError;
-use super::kubeconfig_args::error_message;
+use super::kubeconfig_args::{error_message, request_error};
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -110,17 +110,35 @@ pub(super) async fn configuration_or_default(
     client: &Client,
     note: impl FnOnce(&str),
 ) -> Option<LoadedConfiguration> {
-    configuration_of_cluster(client)
-        .await
-        .unwrap_or_else(|why| {
-            note(&format!("{why}; Kueue's default configuration is assumed"));
-            None
-        })
+    let found = configuration_of_cluster(client).await;
+    found.unwrap_or_else(|error| {
+        note(&error.note());
+        None
+    })
 }
 
-/// Prints a note to stderr.
-pub(super) fn print_note(note: &str) {
-    eprintln!("note: {note}");
+/// As [`configuration_or_default`], with the note on stderr.
+///
+/// # Errors
+/// The cluster cannot be reached, or does not know the user, so that other requests fail as well.
+pub(super) async fn configuration_or_note(
+    client: &Client,
+) -> Result<Option<LoadedConfiguration>, CliError> {
+    match configuration_of_cluster(client).await {
+        Ok(found) => Ok(found),
+        Err(NoConfiguration::Unreadable(error)) if !is_about_config_map(&error) => {
+            Err(request_error(&error))
+        }
+        Err(error) => {
+            eprintln!("note: {}", error.note());
+            Ok(None)
+        }
+    }
+}
+
+/// Whether a request failed because of what it asks for.
+fn is_about_config_map(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code != 401)
 }
 
 /// The settings of a controller with a configuration, or with the default one.
@@ -132,21 +150,42 @@ pub(super) fn settings(kueue: Option<&LoadedConfiguration>) -> Settings {
     )
 }
 
+/// Why a cluster has no configuration that can be used.
+enum NoConfiguration {
+    /// The request for the ConfigMap failed.
+    Unreadable(kube::Error),
+    /// The content cannot be loaded.
+    Invalid(String),
+}
+
+impl NoConfiguration {
+    /// The text of a note.
+    fn note(&self) -> String {
+        let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
+        let why = match self {
+            Self::Unreadable(error) => format!("cannot read {name}: {}", error_message(error)),
+            Self::Invalid(problem) => format!("cannot load {name}: {problem}"),
+        };
+        format!("{why}; Kueue's default configuration is assumed")
+    }
+}
+
 /// The configuration of a cluster's Kueue; `None` if the cluster has no ConfigMap of Kueue.
 ///
 /// # Errors
 /// The ConfigMap cannot be read, or its content cannot be loaded.
-async fn configuration_of_cluster(client: &Client) -> Result<Option<LoadedConfiguration>, String> {
+async fn configuration_of_cluster(
+    client: &Client,
+) -> Result<Option<LoadedConfiguration>, NoConfiguration> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
-    let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
     let found = api.get_opt(CONFIG_MAP).await;
-    let found = found.map_err(|error| format!("cannot read {name}: {}", error_message(&error)))?;
+    let found = found.map_err(NoConfiguration::Unreadable)?;
     let text = found.and_then(|found| found.data?.remove(CONFIG_MAP_KEY));
     let Some(text) = text else {
         return Ok(None);
     };
     load(&text).map(Some).map_err(|problems| {
         let problem = problems.first().map(ToString::to_string);
-        format!("cannot load {name}: {}", problem.unwrap_or_default())
+        NoConfiguration::Invalid(problem.unwrap_or_default())
     })
 }

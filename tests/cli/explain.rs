@@ -63,6 +63,25 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
             "{same}"
         );
     }
+    // The Pod of its Job, and where it is admitted.
+    let pods = "/api/v1/namespaces/default/pods";
+    let of_stays = |list: &serde_json::Value| {
+        let pods = list["items"].as_array().unwrap().iter();
+        let mut names = pods.filter_map(|pod| pod["metadata"]["name"].as_str());
+        names
+            .find(|name| name.starts_with("stays-"))
+            .map(str::to_owned)
+    };
+    lab.wait_until_found(pods, |list| of_stays(list).is_some());
+    let pod = of_stays(&lab.get(pods)).unwrap();
+    let of_pod = lab.output(&["explain", "workload", &pod]);
+    let start = format!("Workload {stays} of Job stays\n");
+    assert!(of_pod.starts_with(&start), "{of_pod}");
+    let admission = "Admission\n  pod set main: 1 pod, 3 cpu from plain\n";
+    assert!(of_pod.contains(admission), "{of_pod}");
+    let json = lab.json(&["explain", "workload", "stays", "-o", "json"]);
+    let flavors = &json["admission"]["podSetAssignments"][0]["flavors"];
+    assert_eq!(flavors["cpu"], "plain", "{json}");
     let never = lab.output(&["explain", "preemption", "stays"]);
     assert!(never.contains("It was not preempted"), "{never}");
 
@@ -165,6 +184,33 @@ fn a_cluster_without_kueue_is_no_answer() {
     }
 }
 
+#[test]
+fn a_cluster_that_cannot_be_reached_is_one_message() {
+    let dir = WorkDir::new();
+    // Nothing listens on port 1.
+    dir.write(
+        "kubeconfig",
+        "apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+",
+    );
+    dir.write("job.yaml", &job("j", "red", "1", 60).to_string());
+    for args in [
+        &["explain", "workload", "j"][..],
+        &["simulate", "-f", "job.yaml"],
+    ] {
+        let output = dir.run(&[args, &["--kubeconfig", "kubeconfig"]].concat());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("the cluster cannot be reached"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
 /// A Job of a shipped preset.
 fn sample(preset: &str, name: &str) -> serde_json::Value {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
@@ -188,6 +234,10 @@ fn a_job_that_no_rack_has_room_for_is_never_admitted() {
     lab.dir.write("fits.yaml", &fits.to_string());
     let text = lab.output(&["simulate", "-f", "fits.yaml", "--count", "5"]);
     assert!(text.contains("admitted by ClusterQueue topology"), "{text}");
+    let domains = text
+        .lines()
+        .find(|line| line.starts_with("    topology domains, by "));
+    assert!(domains.is_some(), "{text}");
     assert!(!text.contains("never"), "{text}");
 }
 

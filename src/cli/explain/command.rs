@@ -8,7 +8,8 @@ use kube::Client;
 use serde::Serialize;
 
 use super::explain_preemption::explain_preemption;
-use super::explain_workload::{explain, find_workload, loop_of};
+use super::explain_workload::{explain, loop_of};
+use super::find_workload::find_workload;
 use super::load_engine::load_engine;
 use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigUser;
@@ -118,7 +119,7 @@ impl CommonArgs {
         let client = context.client().await.map_err(CliError::usage)?;
         let kueue = match given {
             Some(given) => Some(given),
-            None => config::configuration_or_default(&client, config::print_note).await,
+            None => config::configuration_or_note(&client).await?,
         };
         Ok(Cluster {
             namespace: context.namespace().to_owned(),
@@ -158,7 +159,7 @@ async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let (namespace, name) = args.key(&cluster.namespace);
     let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-    let key = find_workload(&engine, namespace, name)?;
+    let key = find_workload(&cluster.client, &engine, namespace, name).await?;
     let explained = explain(&cluster.client, &mut engine, cluster.now, &key).await?;
     let found = match args.common.output {
         Output::Text => loop_of(&cluster.client, &explained.workload, cluster.now).await,

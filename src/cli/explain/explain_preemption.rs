@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::Event;
 use kube::{Client, ResourceExt};
 use serde::Serialize;
 
-use super::explain_workload::{find_workload, workload_events};
+use super::explain_workload::workload_events;
+use super::find_workload::find_workload;
 use crate::cli::CliError;
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::RecordedCandidates;
@@ -97,7 +98,7 @@ pub(super) async fn explain_preemption(
 ) -> Result<ExplainedPreemption, CliError> {
     let events = workload_events(client, namespace).await;
     let all = preemptions(engine, &events);
-    let key = match find_workload(engine, namespace, name) {
+    let key = match find_workload(client, engine, namespace, name).await {
         Ok(key) => key,
         Err(error) => {
             let deleted = WorkloadKey::new(namespace, name);

@@ -11,37 +11,14 @@ use super::load_engine::load_engine;
 use super::text;
 use crate::cli::CliError;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_admission::{Engine, EngineConfig};
-use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
+use kueue_lab_api::v1beta2::{Admission, Workload, WorkloadPriorityClass};
 use kueue_lab_loops::SchedulingLoop;
 use kueue_lab_simulation::simulate::{
     AdmittingChanges, PriorityClass, admitting_changes, simulate,
 };
 use kueue_lab_tui::model::loops::loops_in_events;
-
-/// The key of the Workload with this name, or of the newest Workload owned by a job with this name.
-pub(super) fn find_workload(
-    engine: &Engine,
-    namespace: &str,
-    name: &str,
-) -> Result<WorkloadKey, CliError> {
-    let key = WorkloadKey::new(namespace, name);
-    if engine.workload(&key).is_some() {
-        return Ok(key);
-    }
-    let owned = engine.workloads().filter(|wl| {
-        predicates::namespace(wl) == namespace
-            && wl.owner_references().iter().any(|o| o.name == name)
-    });
-    // A job can own several Workloads (slices, earlier runs): take the newest.
-    match owned.max_by_key(|wl| wl.creation_timestamp()) {
-        Some(wl) => Ok(predicates::key(wl)),
-        None => Err(CliError::Failed(format!(
-            "there is no Workload {name:?} in namespace {namespace:?}, and no job {name:?} owns one; list them with `kubectl get workloads -A`"
-        ))),
-    }
-}
 
 /// The most Workloads of a cluster in which changes are tried out.
 const MAX_WORKLOADS: usize = 2_000;
@@ -60,6 +37,8 @@ pub(super) struct ExplainedWorkload {
 pub(super) struct ExplanationReport<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
+    /// Its flavors, quota and topology domains, if it reserves quota.
+    admission: Option<&'a Admission>,
     #[serde(flatten)]
     changes: &'a AdmittingChanges,
 }
@@ -69,6 +48,7 @@ impl ExplainedWorkload {
     pub(super) fn report(&self) -> ExplanationReport<'_> {
         ExplanationReport {
             explanation: &self.explanation,
+            admission: self.workload.status.admission.as_ref(),
             changes: &self.changes,
         }
     }

@@ -4,15 +4,18 @@
 //! The engine runs over the objects that are in the cluster now, so this works on any cluster whose
 //! objects can be read, whichever Kueue runs there.
 
+mod admission_text;
 mod cluster_lists;
 mod cluster_queue_text;
 mod command;
 mod explain_preemption;
 mod explain_workload;
+mod find_workload;
 mod load_engine;
 mod preemption_text;
 mod text;
 
+pub(super) use admission_text::admission_lines;
 pub(super) use cluster_lists::ClusterLists;
 pub(super) use command::{Args, run};
 pub(super) use explain_workload::explain_text;

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use super::admission_text::admission_lines;
 use super::explain_workload::ExplainedWorkload;
 use kueue_lab_admission::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
 use kueue_lab_admission::engine::{Explanation, PendingState};
 use kueue_lab_admission::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
 use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
-use kueue_lab_admission::resources::{Requests, ResourceFormatter};
+use kueue_lab_admission::resources::{Requests, ResourceFormatter, ResourceName};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{CheckState, Workload};
 use kueue_lab_loops::SchedulingLoop;
@@ -23,6 +24,10 @@ pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoo
     if let Some(found) = found {
         line(&mut out, 1, &format!("loop      {found}"));
         line(&mut out, 6, found.remedy());
+    }
+    if let Some(admission) = &workload.status.admission {
+        line(&mut out, 0, "Admission");
+        admission_lines(&mut out, admission);
     }
     conditions(&mut out, workload);
     admission_checks(&mut out, workload);
@@ -273,14 +278,14 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
                 attempt.mode.as_str()
             ),
         );
-        for resource in &attempt.resources {
+        for resource in sorted_by_name(&attempt.resources, |resource| resource.resource) {
             line(out, 3, &quota(resource));
         }
         for reason in &attempt.reasons {
             line(out, 3, reason);
         }
     }
-    for (resource, choice) in &pod_set.flavors {
+    for (resource, choice) in sorted_by_name(&pod_set.flavors, |(resource, _)| **resource) {
         line(
             out,
             2,
@@ -324,10 +329,20 @@ fn quota(attempt: &ResourceAttempt) -> String {
     text
 }
 
+/// Items of resources in the order of the names; that of [`ResourceName`] is for lookups.
+fn sorted_by_name<T>(
+    items: impl IntoIterator<Item = T>,
+    name: impl Fn(&T) -> ResourceName,
+) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    items.sort_by_key(|item| name(item).as_str());
+    items
+}
+
 fn amounts(requests: &Requests) -> String {
     let formatter = ResourceFormatter::default();
-    let each: Vec<_> = requests
-        .iter()
+    let each: Vec<_> = sorted_by_name(requests.iter(), |(name, _)| *name)
+        .into_iter()
         .map(|(name, value)| format!("{name} {}", formatter.text(name, value)))
         .collect();
     match each.is_empty() {
@@ -355,5 +370,23 @@ fn candidate_outcome(outcome: CandidateOutcome) -> &'static str {
         CandidateOutcome::NotAllowed => "no longer a candidate when evaluated",
         CandidateOutcome::ShareTooLow => "the share of its ClusterQueue is too low",
         CandidateOutcome::NotReached => "not evaluated",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_in_the_order_of_their_names() {
+        let names = ["nvidia.com/gpu", "memory", "cpu", "example.com/nic", "pods"];
+        let requests: Requests = names
+            .map(|name| (ResourceName::new(name), 1_000))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            amounts(&requests),
+            "cpu 1, example.com/nic 1k, memory 1k, nvidia.com/gpu 1k, pods 1k"
+        );
     }
 }

@@ -36,7 +36,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
-    /// The file.
+    /// The file; `-` is stdin.
     #[arg(short, long, value_name = "FILE")]
     filename: PathBuf,
     /// How many of them to submit.
@@ -78,7 +78,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let submission = Submission::read(&args.filename, args.count.into(), namespace)?;
     let (engine, pods_ready, kueue, queues, now) = runtime.block_on(async {
         let client = context.client().await.map_err(CliError::usage)?;
-        let kueue = config::configuration_or_default(&client, config::print_note).await;
+        let kueue = config::configuration_or_note(&client).await?;
         let settings = config::settings(kueue.as_ref());
         let now = lab_or_real_time(&client).await;
         let mut lists = ClusterLists::new(&client);

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::why_no_workload::NotSimulated;
+use crate::cli::explain::admission_lines;
 use kueue_lab_admission::engine::PendingVerdictKind;
-use kueue_lab_api::v1beta2::Admission;
 use kueue_lab_simulation::simulate::{AdmittingChanges, SimulatedWorkload, Simulation};
 
 /// The simulation and the changes as several lines of text, with a hint below each workload.
@@ -95,7 +95,7 @@ fn workload(out: &mut String, wl: &SimulatedWorkload) {
                 "quota reserved"
             };
             let _ = writeln!(out, "  {state} by ClusterQueue {}", admission.cluster_queue);
-            assigned(out, admission);
+            admission_lines(out, admission);
             if !wl.admission_checks.is_empty() {
                 let checks = wl.admission_checks.join(", ");
                 let _ = writeln!(out, "  after the admission checks {checks}");
@@ -112,18 +112,5 @@ fn workload(out: &mut String, wl: &SimulatedWorkload) {
                 let _ = writeln!(out, "  behind {key}");
             }
         }
-    }
-}
-
-fn assigned(out: &mut String, admission: &Admission) {
-    for pod_set in &admission.pod_set_assignments {
-        let flavors = pod_set.flavors.iter();
-        let flavors: Vec<String> = flavors.map(|(r, f)| format!("{r} from {f}")).collect();
-        let count = pod_set.count.unwrap_or_default();
-        let flavors = match flavors.is_empty() {
-            true => "no requests".to_owned(),
-            false => flavors.join(", "),
-        };
-        let _ = writeln!(out, "  pod set {}: {count} pods, {flavors}", pod_set.name);
     }
 }
