@@ -93,6 +93,14 @@ fn a_simulation_names_victims_and_changes() {
     lab.dir
         .write("more.yaml", &job("more", "red", "3", 60).to_string());
     let text = lab.output(&["simulate", "-f", "more.yaml"]);
+    let mut command = lab.dir.command(&["simulate", "-f", "-"]);
+    let more = std::fs::File::open(lab.dir.path("more.yaml")).unwrap();
+    let of_stdin = command.stdin(more).output().unwrap();
+    let without_hashes = |text: &str| text.replace(|c: char| c.is_ascii_hexdigit(), "");
+    assert_eq!(
+        without_hashes(&String::from_utf8(of_stdin.stdout).unwrap()),
+        without_hashes(&text)
+    );
     assert!(text.contains("  waits: 1 more cpu in plain"), "{text}");
     assert!(text.contains("Changes that admit it, each alone"), "{text}");
     assert!(
@@ -104,6 +112,16 @@ fn a_simulation_names_victims_and_changes() {
     assert!(
         !found["admittingChanges"].as_array().unwrap().is_empty(),
         "{found}"
+    );
+    // With more quota of its own, `blue` reclaims what it lends.
+    lab.dir
+        .write("large.yaml", &job("large", "blue", "6", 60).to_string());
+    let text = lab.output(&["simulate", "-f", "large.yaml"]);
+    let change = "raise nominalQuota in flavor plain of ClusterQueue blue: cpu from 4 to 6; preempts default/job-borrows-";
+    let line = text.lines().find(|line| line.contains(change));
+    assert!(
+        line.is_some_and(|line| line.ends_with(" (InCohortReclamation)")),
+        "{text}"
     );
 }
 

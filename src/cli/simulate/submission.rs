@@ -1,5 +1,6 @@
 //! [`Submission`]: the objects or tasks of a file.
 
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use kueue_lab_api::constants::POD_GROUP_NAME_LABEL;
@@ -20,6 +21,29 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
+    /// Reads a file, or stdin (`-`).
+    ///
+    /// # Errors
+    /// It cannot be read, or is too large.
+    fn read(path: &Path) -> Result<Self, CliError> {
+        let is_stdin = path == Path::new("-");
+        let name = match is_stdin {
+            true => "stdin".to_owned(),
+            false => path.display().to_string(),
+        };
+        let read = match is_stdin {
+            true => read_limited(std::io::stdin().lock()),
+            false => std::fs::File::open(path).and_then(read_limited),
+        };
+        let text = read.map_err(|e| CliError::Usage(format!("{name}: cannot be read: {e}")))?;
+        match text.len() as u64 > MAX_FILE {
+            true => Err(CliError::Usage(format!(
+                "{name}: is larger than {MAX_FILE} bytes"
+            ))),
+            false => Ok(Self { name, text }),
+        }
+    }
+
     /// An error in the file.
     pub(super) fn error(&self, message: &str) -> CliError {
         CliError::Usage(format!("{}: {message}", self.name))
@@ -85,20 +109,12 @@ impl Submission {
         }
     }
 
-    /// The objects of a file, `count` times, in a namespace unless they have one.
+    /// The objects of a file or of stdin (`-`), `count` times, in a namespace unless they have one.
     ///
     /// # Errors
     /// The file cannot be read, or it is neither objects nor a task.
     pub(super) fn read(path: &Path, count: usize, namespace: &str) -> Result<Self, CliError> {
-        let name = path.display().to_string();
-        let invalid = |message: &str| CliError::Usage(format!("{name}: {message}"));
-        let unreadable = |e: std::io::Error| invalid(&format!("cannot be read: {e}"));
-        let size = std::fs::metadata(path).map_err(unreadable)?.len();
-        if size > MAX_FILE {
-            return Err(invalid(&format!("is larger than {MAX_FILE} bytes")));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let file = SourceFile { name, text };
+        let file = SourceFile::read(path)?;
         let documents = parse(&file.text, Limits::default())
             .map_err(|error| CliError::Usage(format!("{}:{error}", file.name)))?;
         let documents: Vec<&Node> = documents.iter().filter(|d| !d.is_null()).collect();
@@ -122,6 +138,14 @@ impl Submission {
             file,
         })
     }
+}
+
+/// The text of a reader, up to a byte more than a file may have.
+fn read_limited(reader: impl Read) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes);
+    text.map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// Adds an object, or the items of a list.
