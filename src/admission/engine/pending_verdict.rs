@@ -339,7 +339,9 @@ fn shortage(pod_set: &PodSetDecision, formatter: &ResourceFormatter) -> Option<S
     let missing = |attempt: &FlavorAssignmentAttempt| -> Vec<(ResourceName, Amount)> {
         let all = attempt.resources.iter();
         let missing = all.filter(|resource| resource.missing.is_positive());
-        missing.map(|r| (r.resource, r.missing)).collect()
+        let mut missing: Vec<_> = missing.map(|r| (r.resource, r.missing)).collect();
+        missing.sort_by_key(|(resource, _)| resource.as_str());
+        missing
     };
     let possible = pod_set.attempts.iter().filter(|attempt| {
         let mut resources = attempt.resources.iter();
