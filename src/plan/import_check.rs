@@ -30,9 +30,13 @@ pub fn check_import(bundle: &Bundle) -> Result<Vec<Effect>, PlanError> {
 fn differences(objects: &[Value], lab: &ClusterState) -> Vec<Effect> {
     let cluster = ClusterState::of_objects(objects);
     let mut differences = effects(&cluster, lab);
-    // The cluster has not evaluated those behind the head of a StrictFIFO queue.
-    differences
-        .retain(|effect| effect.kind != EffectKind::Never || is_never_by_condition(effect, lab));
+    // The cluster has not evaluated those behind the head of a StrictFIFO queue, and its conditions are about all
+    // Pods of a Workload that can be admitted with fewer.
+    differences.retain(|effect| match effect.kind {
+        EffectKind::Never => is_never_by_condition(effect, lab),
+        EffectKind::Possible => !is_never_by_condition(effect, lab),
+        _ => true,
+    });
     // Nor does it say which ClusterQueues are in a cycle of cohorts.
     differences.retain(|effect| effect.kind != EffectKind::QueueBlocked);
     differences.extend(missing_workloads(&cluster, lab));
@@ -195,6 +199,22 @@ mod tests {
                 other("message"),
                 other("reason"),
             ]
+        );
+    }
+
+    #[test]
+    fn a_condition_that_the_lab_has_as_well_is_no_difference() {
+        let exceeds = workload("wl", "2026-01-01T00:00:00Z", q::EXCEEDS_MAX_QUOTA, "9 > 6");
+        let cluster = [exceeds];
+        let mut lab = ClusterState::of_objects(&cluster);
+        // With fewer Pods it can be admitted.
+        lab.workloads.get_mut("a/wl").unwrap().never = false;
+        assert_eq!(found(&cluster, &lab), []);
+        let other = workload("wl", "2026-01-01T00:00:00Z", "WaitingForQuota", "");
+        let possible = (EffectKind::Possible, "Workload/a/wl".to_owned());
+        assert_eq!(
+            found(&cluster, &ClusterState::of_objects(&[other])),
+            [possible]
         );
     }
 
