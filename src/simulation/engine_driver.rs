@@ -44,8 +44,8 @@ pub struct EngineDriver {
     pods_ready: bool,
     /// The last decision on each pending workload of the last [`EngineDriver::schedule`].
     decisions: Vec<Arc<Decision>>,
-    /// Whether cycles are skipped in which no head has a chance.
-    skips_hopeless_cycles: bool,
+    /// Whether cycles are skipped in which no head can fit.
+    skips_cycles: bool,
 }
 
 impl EngineDriver {
@@ -55,14 +55,14 @@ impl EngineDriver {
             engine,
             pods_ready,
             decisions: Vec::new(),
-            skips_hopeless_cycles: false,
+            skips_cycles: false,
         }
     }
 
-    /// Skips cycles in which no head has a chance, with the same admissions and evictions. Objects other
+    /// Skips cycles in which no head can fit, with the same admissions and evictions. Objects other
     /// than Workloads must not change afterwards.
-    pub(crate) fn skip_hopeless_cycles(&mut self) {
-        self.skips_hopeless_cycles = self.engine.skip_hopeless_retries();
+    pub(crate) fn skip_no_fit_cycles(&mut self) {
+        self.skips_cycles = self.engine.enable_cycle_skipping();
     }
 
     /// The engine.
@@ -117,7 +117,7 @@ impl EngineDriver {
         // decisions are known changes nothing.
         let mut known: HashMap<Vec<WorkloadKey>, Vec<Vec<Arc<Decision>>>> = HashMap::new();
         self.decisions.clear();
-        while !self.only_hopeless_cycles(&known) && self.engine.has_heads() {
+        while !self.only_no_fit_cycles(&known) && self.engine.has_heads() {
             let Some(cycle) = self.cycle(now, &mut events) else {
                 break;
             };
@@ -142,19 +142,19 @@ impl EngineDriver {
         events
     }
 
-    /// Skips the next cycles in which no head has a chance. True if no other cycle follows; `known` has the
+    /// Skips the next cycles in which no head can fit. True if no other cycle follows; `known` has the
     /// cycles since the last progress, by their heads.
-    fn only_hopeless_cycles<T>(&mut self, known: &HashMap<Vec<WorkloadKey>, T>) -> bool {
-        if !self.skips_hopeless_cycles {
+    fn only_no_fit_cycles<T>(&mut self, known: &HashMap<Vec<WorkloadKey>, T>) -> bool {
+        if !self.skips_cycles {
             return false;
         }
-        let NextCycle::None { stuck } = self.engine.skip_hopeless_cycles() else {
+        let NextCycle::None { blocked } = self.engine.skip_no_fit_cycles() else {
             return false;
         };
-        if !stuck.is_empty() {
+        if !blocked.is_empty() {
             // A cycle with these heads only, until it is known.
             let mut known = known.keys().map(|heads| heads.iter().cloned().collect());
-            let is_new = !known.any(|heads: BTreeSet<WorkloadKey>| heads == stuck);
+            let is_new = !known.any(|heads: BTreeSet<WorkloadKey>| heads == blocked);
             self.engine.count_cycles(1 + usize::from(is_new));
         }
         true
@@ -214,7 +214,7 @@ impl EngineDriver {
             return false;
         };
         let gates = &self.engine.config().gates;
-        self.skips_hopeless_cycles
+        self.skips_cycles
             && !preemption_gated
             // Otherwise an update of the Workload drops the last tried flavors.
             && gates.flavor_fungibility_preserve_scan_progress

@@ -10,7 +10,6 @@ mod exhausted_limits;
 mod explain;
 mod explain_cluster_queue;
 mod flavor_events;
-mod hopeless_retries;
 mod metric_queries;
 mod node_events;
 mod object_store;
@@ -22,6 +21,7 @@ mod quota_limits;
 mod quota_reserved_condition;
 mod quota_slots;
 mod schedule;
+mod skipped_cycles;
 mod state;
 #[cfg(test)]
 mod test_fixtures;
@@ -35,11 +35,11 @@ pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortCycle, CohortQuota, ExplainedQuota, PendingInQueue,
     QuotaHolder,
 };
-pub use hopeless_retries::NextCycle;
 pub use metric_queries::PendingBreakdown;
 pub use pending_verdict::{PendingVerdict, PendingVerdictKind};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};
 pub use quota_reserved_condition::QueueInadmissibleReason;
 pub use schedule::CycleResult;
+pub use skipped_cycles::NextCycle;
 pub use state::Engine;
 use state::{AssumedWorkload, order_context};

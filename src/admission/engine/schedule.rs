@@ -256,7 +256,7 @@ impl Engine {
         {
             entry.requeue_reason = RequeueReason::FailedAfterNomination;
         }
-        let unfit = self.unfit_workload(&entry).filter(|_| requeue);
+        let no_fit = self.no_fit_workload(&entry).filter(|_| requeue);
         let waits = requeue && self.waits_for_preemptions(&entry);
         let waiting = waits.then(|| (entry.info.cluster_queue.clone(), entry.info.key.clone()));
         if let Some(mut decision) = entry.decision.take() {
@@ -275,8 +275,8 @@ impl Engine {
             action.id = cycle.actions.len();
             cycle.actions.push(action);
         }
-        if let Some(unfit) = unfit {
-            self.record_unfit(unfit);
+        if let Some(no_fit) = no_fit {
+            self.record_no_fit(no_fit);
         }
         if let Some((queue, key)) = waiting {
             self.record_waiting(&queue, key);

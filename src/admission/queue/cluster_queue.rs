@@ -184,7 +184,7 @@ impl PendingClusterQueue {
         if self.get(&info.key).is_some() {
             return false;
         }
-        self.settle(info.scheduling_hash, ctx);
+        self.restore(info.scheduling_hash, ctx);
         self.push_or_update_active(info, ctx);
         true
     }
@@ -206,7 +206,7 @@ impl PendingClusterQueue {
         let now = self.preemptor.as_ref();
         let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
         for key in changed.into_iter().flatten() {
-            self.settle_class_of(&key, ctx);
+            self.restore_class_of(&key, ctx);
             self.with_workloads(ctx, |workloads, before| workloads.reorder(&key, before));
         }
     }
@@ -247,8 +247,8 @@ impl PendingClusterQueue {
         if self.is_inflight(&info.key) {
             return;
         }
-        self.settle_class_of(&info.key, ctx);
-        self.settle(info.scheduling_hash, ctx);
+        self.restore_class_of(&info.key, ctx);
+        self.restore(info.scheduling_hash, ctx);
         if let Some(old) = self.inadmissible(&info.key)
             && !may_have_become_admissible(old, &info, ctx.config)
         {
@@ -268,10 +268,10 @@ impl PendingClusterQueue {
 
     /// Deletes a workload, in any state.
     pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
-        let settled = self.settle_class_of(key, ctx);
+        let restored = self.restore_class_of(key, ctx);
         self.with_workloads(ctx, |workloads, before| workloads.remove(key, before));
-        if let Some((hash, false)) = settled {
-            self.set_unfit(hash);
+        if let Some((hash, false)) = restored {
+            self.set_no_fit(hash);
         }
         self.forget_inflight(key);
         if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
@@ -336,8 +336,8 @@ impl PendingClusterQueue {
             )
         };
         let key = info.key.clone();
-        self.settle_class_of(&key, ctx);
-        self.settle(info.scheduling_hash, ctx);
+        self.restore_class_of(&key, ctx);
+        self.restore(info.scheduling_hash, ctx);
         if matches!(reason, R::PendingPreemption | R::PendingMigration) {
             let preemptor = Preemptor {
                 key: key.clone(),
@@ -382,7 +382,7 @@ impl PendingClusterQueue {
         if self.strategy != Some(QueueingStrategy::BestEffortFIFO) || !hash.is_known() {
             return 0;
         }
-        self.settle(hash, ctx);
+        self.restore(hash, ctx);
         self.no_fit_reasons_by_hash.insert(
             hash,
             reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
@@ -473,9 +473,9 @@ impl PendingClusterQueue {
     }
 }
 
-/// Retries that are skipped. See [`crate::Engine::skip_hopeless_retries`].
+/// Retries that are skipped. See [`crate::Engine::enable_cycle_skipping`].
 impl PendingClusterQueue {
-    /// Skips retries of classes without chances from now on. Whether they have one depends on `width`
+    /// Skips retries of classes that cannot fit from now on. Whether they can depends on `width`
     /// numbers of each class.
     pub(crate) fn skip_retries(&mut self, width: usize, ctx: OrderContext<'_>) {
         self.with_workloads(ctx, |workloads, before| {
@@ -484,14 +484,14 @@ impl PendingClusterQueue {
     }
 
     /// Records the numbers of the class of a workload that did not fit and was requeued.
-    pub(crate) fn record_unfit(
+    pub(crate) fn record_no_fit(
         &mut self,
         key: &WorkloadKey,
         hash: EquivalenceHash,
         numbers: Arc<[i64]>,
     ) {
-        self.workloads.record_unfit(key, hash, numbers);
-        self.set_unfit(hash);
+        self.workloads.record_no_fit(key, hash, numbers);
+        self.set_no_fit(hash);
     }
 
     /// Whether the next cycle evaluates a workload whose result is not known.
@@ -501,7 +501,7 @@ impl PendingClusterQueue {
         }
         let first = self.first_preemptor().cloned();
         self.with_workloads(ctx, |workloads, before| {
-            workloads.mark_active_unfit(first.as_ref(), before)
+            workloads.mark_active_no_fit(first.as_ref(), before)
         });
         self.workloads.has_active_head(first.as_ref())
     }
@@ -512,33 +512,31 @@ impl PendingClusterQueue {
         if self.is_strict() {
             return Some(self.workloads.head_numbers()?.0.queue_order_key());
         }
-        self.workloads.first_unfit()
+        self.workloads.first_no_fit()
     }
 
-    /// The retries that the next cycles evaluate. A class has a chance if its order key and its numbers
+    /// The retries that the next cycles evaluate. A class may fit if its order key and its numbers
     /// pass a test.
     pub(crate) fn next_retries(
         &mut self,
-        has_chance: &impl Fn(QueueOrderKey, &[i64]) -> bool,
+        may_fit: &impl Fn(QueueOrderKey, &[i64]) -> bool,
     ) -> NextRetries {
         if !self.is_strict() {
             let first = self.first_preemptor().cloned();
-            return self.workloads.next_retries(has_chance, first.as_ref());
+            return self.workloads.next_retries(may_fit, first.as_ref());
         }
         let head = self.workloads.head_numbers();
-        let stuck = head.filter(|(head, numbers)| !has_chance(head.queue_order_key(), numbers));
+        let blocked = head.filter(|(head, numbers)| !may_fit(head.queue_order_key(), numbers));
         NextRetries {
-            without_chance: 0,
-            more: stuck.is_none() && !self.is_idle(),
-            stuck: stuck.map(|(head, _)| head.key.clone()),
+            no_fit: 0,
+            more: blocked.is_none() && !self.is_idle(),
+            blocked: blocked.map(|(head, _)| head.key.clone()),
         }
     }
 
     /// Makes the first requeued classes inadmissible again without an evaluation.
     pub(crate) fn skip_classes(&mut self, classes: usize, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |workloads, before| {
-            workloads.take_back(classes, before)
-        });
+        self.with_workloads(ctx, |workloads, before| workloads.unmark(classes, before));
     }
 
     /// Records a workload that waits for the end of preemptions, after a number of changes of the cache.
@@ -564,41 +562,42 @@ impl PendingClusterQueue {
         preemptor.filter(|p| p.sticky).map(|p| &p.key)
     }
 
-    fn set_unfit(&mut self, hash: EquivalenceHash) {
+    fn set_no_fit(&mut self, hash: EquivalenceHash) {
         if self.no_fit_reasons_by_hash.contains_key(&hash) {
             let first = self.first_preemptor().cloned();
-            self.workloads.set_unfit(hash, first.as_ref());
+            self.workloads.set_no_fit(hash, first.as_ref());
         }
     }
 
     fn insert_with_no_fit_reason(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
         let hash = info.scheduling_hash;
         self.insert_inadmissible(info, ctx);
-        self.set_unfit(hash);
+        self.set_no_fit(hash);
     }
 
     /// Makes a class whose retries are skipped an ordinary one; true if it is active then.
-    fn settle(&mut self, hash: EquivalenceHash, ctx: OrderContext<'_>) -> Option<bool> {
-        if !self.workloads.is_unfit(hash) {
+    fn restore(&mut self, hash: EquivalenceHash, ctx: OrderContext<'_>) -> Option<bool> {
+        if !self.workloads.is_no_fit(hash) {
             return None;
         }
-        let settled = self.with_workloads(ctx, |workloads, before| workloads.settle(hash, before));
-        if settled == Some(false) {
+        let restored =
+            self.with_workloads(ctx, |workloads, before| workloads.restore(hash, before));
+        if restored == Some(false) {
             let reasons = &mut self.no_fit_reasons_by_hash;
             let reason = reasons.entry(hash);
             reason.or_insert(QuotaReservedReason::PendingEvaluation);
         }
-        settled
+        restored
     }
 
     /// Makes the class of a workload an ordinary one.
-    fn settle_class_of(
+    fn restore_class_of(
         &mut self,
         key: &WorkloadKey,
         ctx: OrderContext<'_>,
     ) -> Option<(EquivalenceHash, bool)> {
         let hash = self.workloads.hash_of(key)?;
-        Some((hash, self.settle(hash, ctx)?))
+        Some((hash, self.restore(hash, ctx)?))
     }
 }
 

@@ -4,14 +4,14 @@
 
 mod cluster_queue;
 mod equivalence_class;
+mod equivalence_class_tree;
 mod inadmissible_workloads;
 mod local_queue;
 mod manager;
+mod no_fit_classes;
 mod pending_workloads;
 mod requeue_reason;
-mod retry_tree;
 mod second_pass_queue;
-mod unfit_classes;
 
 pub use cluster_queue::{OrderContext, PendingClusterQueue, backoff_expired};
 pub use inadmissible_workloads::RequeueRequest;

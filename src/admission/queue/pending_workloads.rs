@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::equivalence_class::{Before, EquivalenceClass, QueuedWorkload};
-use super::retry_tree::Place;
-use super::unfit_classes::UnfitClasses;
+use super::equivalence_class_tree::Place;
+use super::no_fit_classes::NoFitClasses;
 use crate::hash_map::FastHashMap;
 use crate::heap::{Heap, Item};
 use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey};
@@ -20,8 +20,8 @@ pub(super) struct PendingWorkloads {
     active: Heap<EquivalenceClass>,
     inadmissible: BTreeMap<EquivalenceHash, EquivalenceClass>,
     /// Further inadmissible classes, whose retries are skipped. Those that are requeued are only
-    /// marked; [`PendingWorkloads::settle`] makes them active.
-    unfit: Option<UnfitClasses>,
+    /// marked; [`PendingWorkloads::restore`] makes them active.
+    no_fit: Option<NoFitClasses>,
     /// The scheduling hash of each workload's class.
     hashes: FastHashMap<WorkloadKey, EquivalenceHash>,
     inadmissible_count: usize,
@@ -31,11 +31,11 @@ pub(super) struct PendingWorkloads {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NextRetries {
     /// The number of classes that are evaluated first and are certain not to fit.
-    pub(crate) without_chance: usize,
+    pub(crate) no_fit: usize,
     /// Whether another class is evaluated after them.
     pub(crate) more: bool,
     /// The head of a StrictFIFO queue, if it is certain not to fit.
-    pub(crate) stuck: Option<WorkloadKey>,
+    pub(crate) blocked: Option<WorkloadKey>,
 }
 
 fn has(class: &EquivalenceClass, workload: Option<&WorkloadKey>) -> bool {
@@ -59,8 +59,8 @@ impl PendingWorkloads {
     /// The workload, if it is inadmissible.
     pub(crate) fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         let hash = self.hashes.get(key)?;
-        let unfit = self.unfit.as_ref().and_then(|unfit| unfit.get(*hash));
-        let classes = self.inadmissible.get(hash).into_iter().chain(unfit);
+        let no_fit = self.no_fit.as_ref().and_then(|no_fit| no_fit.get(*hash));
+        let classes = self.inadmissible.get(hash).into_iter().chain(no_fit);
         classes.into_iter().find_map(|class| class.get(key))
     }
 
@@ -91,8 +91,8 @@ impl PendingWorkloads {
 
     /// The inadmissible workloads, in no particular order.
     pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
-        let unfit = self.unfit.iter().flat_map(UnfitClasses::iter);
-        let classes = self.inadmissible.values().chain(unfit);
+        let no_fit = self.no_fit.iter().flat_map(NoFitClasses::iter);
+        let classes = self.inadmissible.values().chain(no_fit);
         classes.flat_map(EquivalenceClass::iter)
     }
 }
@@ -223,8 +223,8 @@ impl PendingWorkloads {
         before: Before<'_>,
     ) -> usize {
         let mut moved = 0;
-        if let Some(unfit) = &mut self.unfit {
-            unfit.tree().requeue_all();
+        if let Some(no_fit) = &mut self.no_fit {
+            no_fit.tree().requeue_all();
         }
         for (hash, mut class) in std::mem::take(&mut self.inadmissible) {
             if class.can_requeue_all(&takes) {
@@ -250,9 +250,9 @@ impl PendingWorkloads {
         self.inadmissible_count -= moved;
         moved
             + self
-                .unfit
+                .no_fit
                 .as_mut()
-                .map_or(0, |unfit| unfit.tree().requeued())
+                .map_or(0, |no_fit| no_fit.tree().requeued())
     }
 
     /// Makes a class active.
@@ -290,32 +290,34 @@ impl PendingWorkloads {
 impl PendingWorkloads {
     /// Skips retries from now on. Each class has `width` numbers.
     pub(crate) fn skip_retries(&mut self, width: usize, before: Before<'_>) {
-        self.settle_all(before);
-        self.unfit = Some(UnfitClasses::new(width));
+        self.restore_all(before);
+        self.no_fit = Some(NoFitClasses::new(width));
     }
 
     /// Records the numbers of a scheduling hash that did not fit, of which the workload `key` was
     /// evaluated.
-    pub(crate) fn record_unfit(
+    pub(crate) fn record_no_fit(
         &mut self,
         key: &WorkloadKey,
         hash: EquivalenceHash,
         numbers: Arc<[i64]>,
     ) {
-        if let Some(unfit) = &mut self.unfit {
-            unfit.record(hash, key.namespace(), numbers);
+        if let Some(no_fit) = &mut self.no_fit {
+            no_fit.record(hash, key.namespace(), numbers);
         }
     }
 
     /// Skips retries of an inadmissible class, if its numbers are known. The class of a `preemptor`
     /// that is before all others stays an ordinary one.
-    pub(crate) fn set_unfit(&mut self, hash: EquivalenceHash, preemptor: Option<&WorkloadKey>) {
-        let Some(unfit) = &mut self.unfit else { return };
+    pub(crate) fn set_no_fit(&mut self, hash: EquivalenceHash, preemptor: Option<&WorkloadKey>) {
+        let Some(no_fit) = &mut self.no_fit else {
+            return;
+        };
         let class = self.inadmissible.get(&hash);
-        if class.is_some_and(|class| unfit.takes(class) && !has(class, preemptor))
-            && unfit.get(hash).is_none()
+        if class.is_some_and(|class| no_fit.takes(class) && !has(class, preemptor))
+            && no_fit.get(hash).is_none()
             && let Some(class) = self.inadmissible.remove(&hash)
-            && let Some(class) = unfit.insert(class, false)
+            && let Some(class) = no_fit.insert(class, false)
         {
             self.inadmissible.insert(hash, class);
         }
@@ -323,8 +325,8 @@ impl PendingWorkloads {
 
     /// Makes a class whose retries are skipped an ordinary one: active if it is requeued, which the
     /// result is then, else inadmissible. None for other classes.
-    pub(crate) fn settle(&mut self, hash: EquivalenceHash, before: Before<'_>) -> Option<bool> {
-        let (class, requeued) = self.unfit.as_mut()?.remove(hash)?;
+    pub(crate) fn restore(&mut self, hash: EquivalenceHash, before: Before<'_>) -> Option<bool> {
+        let (class, requeued) = self.no_fit.as_mut()?.remove(hash)?;
         if requeued {
             self.inadmissible_count -= class.len();
             self.push_active_class(class, before);
@@ -339,11 +341,11 @@ impl PendingWorkloads {
     }
 
     /// Makes all classes ordinary ones.
-    fn settle_all(&mut self, before: Before<'_>) {
-        let unfit = self.unfit.iter().flat_map(UnfitClasses::iter);
-        let hashes: Vec<EquivalenceHash> = unfit.map(|class| *class.key()).collect();
+    fn restore_all(&mut self, before: Before<'_>) {
+        let no_fit = self.no_fit.iter().flat_map(NoFitClasses::iter);
+        let hashes: Vec<EquivalenceHash> = no_fit.map(|class| *class.key()).collect();
         for hash in hashes {
-            self.settle(hash, before);
+            self.restore(hash, before);
         }
     }
 
@@ -354,33 +356,33 @@ impl PendingWorkloads {
     }
 
     /// Whether a class is one whose retries are skipped.
-    pub(crate) fn is_unfit(&self, hash: EquivalenceHash) -> bool {
-        let unfit = self.unfit.as_ref();
-        unfit.is_some_and(|unfit| unfit.get(hash).is_some())
+    pub(crate) fn is_no_fit(&self, hash: EquivalenceHash) -> bool {
+        let no_fit = self.no_fit.as_ref();
+        no_fit.is_some_and(|no_fit| no_fit.get(hash).is_some())
     }
 
     /// The order key of the first class whose retries are skipped, if any is requeued.
-    pub(crate) fn first_unfit(&mut self) -> Option<QueueOrderKey> {
-        let tree = self.unfit.as_mut()?.tree();
+    pub(crate) fn first_no_fit(&mut self) -> Option<QueueOrderKey> {
+        let tree = self.no_fit.as_mut()?.tree();
         tree.first_key().filter(|_| tree.requeued() > 0)
     }
 
     /// Marks the first active classes whose numbers are known as requeued ones instead.
-    pub(crate) fn mark_active_unfit(
+    pub(crate) fn mark_active_no_fit(
         &mut self,
         preemptor: Option<&WorkloadKey>,
         before: Before<'_>,
     ) {
         while let Some(class) = self.active.first()
-            && let Some(unfit) = &mut self.unfit
-            && unfit.takes(class)
-            && unfit.get(*class.key()).is_none()
+            && let Some(no_fit) = &mut self.no_fit
+            && no_fit.takes(class)
+            && no_fit.get(*class.key()).is_none()
             && !self.inadmissible.contains_key(class.key())
             && !has(class, preemptor)
             && let Some(class) = self.active.pop(class_before(before))
         {
             let count = class.len();
-            match unfit.insert(class, true) {
+            match no_fit.insert(class, true) {
                 None => self.inadmissible_count += count,
                 Some(class) => {
                     self.active.push_or_update(class, class_before(before));
@@ -390,33 +392,33 @@ impl PendingWorkloads {
         }
     }
 
-    /// The classes that the next cycles evaluate. A class has a chance if its order key and its numbers
+    /// The classes that the next cycles evaluate. A class may fit if its order key and its numbers
     /// pass a test.
     pub(crate) fn next_retries(
         &mut self,
-        has_chance: &impl Fn(QueueOrderKey, &[i64]) -> bool,
+        may_fit: &impl Fn(QueueOrderKey, &[i64]) -> bool,
         preemptor: Option<&WorkloadKey>,
     ) -> NextRetries {
         let head = self.active.first().and_then(EquivalenceClass::first);
         let head = head.map(|queued| queued.info.clone());
-        let Some(unfit) = &mut self.unfit else {
+        let Some(no_fit) = &mut self.no_fit else {
             return NextRetries {
-                without_chance: 0,
+                no_fit: 0,
                 more: head.is_some(),
-                stuck: None,
+                blocked: None,
             };
         };
-        let tree = unfit.tree();
+        let tree = no_fit.tree();
         let before_head = head.map(|info| match preemptor == Some(&info.key) {
             true => 0,
             false => tree.requeued_before(&Place(info)),
         });
-        let before_chance = tree.requeued_before_passing(has_chance);
-        let next = before_head.into_iter().chain(before_chance).min();
+        let before_fit = tree.requeued_before_passing(may_fit);
+        let next = before_head.into_iter().chain(before_fit).min();
         NextRetries {
-            without_chance: next.unwrap_or(tree.requeued()),
+            no_fit: next.unwrap_or(tree.requeued()),
             more: next.is_some(),
-            stuck: None,
+            blocked: None,
         }
     }
 
@@ -425,30 +427,34 @@ impl PendingWorkloads {
         let Some(head) = self.head().cloned() else {
             return false;
         };
-        let tree = self.unfit.as_mut().map(UnfitClasses::tree);
+        let tree = self.no_fit.as_mut().map(NoFitClasses::tree);
         preemptor == Some(&head.key)
             || tree.is_none_or(|tree| tree.requeued_before(&Place(head)) == 0)
     }
 
     /// The first active workload with the numbers of its class, if they are known.
     pub(crate) fn head_numbers(&self) -> Option<(&Arc<Info>, &[i64])> {
-        let (unfit, class) = self.unfit.as_ref().zip(self.active.first())?;
-        let numbers = unfit.numbers(*class.key()).filter(|_| unfit.takes(class))?;
+        let (no_fit, class) = self.no_fit.as_ref().zip(self.active.first())?;
+        let numbers = no_fit
+            .numbers(*class.key())
+            .filter(|_| no_fit.takes(class))?;
         Some((&class.first()?.info, numbers))
     }
 
-    /// Takes back the first requeued classes, as if they were evaluated. If the next one is before all
+    /// Unmarks the first requeued classes, as if they were evaluated. If the next one is before all
     /// active ones, it becomes active.
-    pub(crate) fn take_back(&mut self, classes: usize, before: Before<'_>) {
-        let Some(unfit) = &mut self.unfit else { return };
-        unfit.tree().take_back(classes);
-        let Some((hash, place)) = unfit.tree().first() else {
+    pub(crate) fn unmark(&mut self, classes: usize, before: Before<'_>) {
+        let Some(no_fit) = &mut self.no_fit else {
+            return;
+        };
+        no_fit.tree().unmark(classes);
+        let Some((hash, place)) = no_fit.tree().first() else {
             return;
         };
         let next = QueuedWorkload::from(place.0.clone());
         let head = self.active.first().and_then(EquivalenceClass::first);
         if head.is_none_or(|head| before(&next, head)) {
-            self.settle(hash, before);
+            self.restore(hash, before);
         }
     }
 }

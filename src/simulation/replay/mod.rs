@@ -14,7 +14,7 @@ mod queue_mapping;
 mod replayer;
 mod results;
 #[cfg(test)]
-mod skipped_retries_tests;
+mod skipped_cycles_tests;
 #[cfg(test)]
 mod tests;
 

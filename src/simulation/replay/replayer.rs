@@ -56,7 +56,7 @@ pub fn replay(
     configuration: &ReplayConfiguration,
     options: &ReplayOptions,
 ) -> Result<ReplayOutcome, String> {
-    replay_with(trace, configuration, options, Retries::WithChance)
+    replay_with(trace, configuration, options, Retries::ThatMayFit)
 }
 
 /// The retries of inadmissible workloads that are evaluated.
@@ -66,7 +66,7 @@ pub(super) enum Retries {
     #[cfg_attr(not(test), expect(dead_code, reason = "the reference of tests"))]
     All,
     /// Those that may have another result than before.
-    WithChance,
+    ThatMayFit,
 }
 
 /// Replays a trace. The outcome does not depend on `retries`.
@@ -101,8 +101,8 @@ pub(super) fn replay_with(
         .collect();
     let resources: Vec<String> = nominal_quota.keys().cloned().collect();
     let mut driver = EngineDriver::new(engine, configuration.pods_ready);
-    if retries == Retries::WithChance {
-        driver.skip_hopeless_cycles();
+    if retries == Retries::ThatMayFit {
+        driver.skip_no_fit_cycles();
     }
     let mut replayer = Replayer {
         trace,

@@ -1,4 +1,4 @@
-//! Retries that are skipped: a cycle is not run if none of its heads has a chance.
+//! Retries that are skipped: a cycle is not run if none of its heads can fit.
 //!
 //! When quota is released, all inadmissible workloads of a cohort are requeued, and each class of them is
 //! evaluated again. A class that did not fit cannot fit before the quota that it needs is available, so
@@ -18,7 +18,7 @@ use crate::workload::{
 use crate::workload_slicing::replacement_for_key;
 
 /// The quota that a workload needs, which did not fit.
-pub(super) struct UnfitWorkload {
+pub(super) struct NoFitWorkload {
     queue: Arc<str>,
     key: WorkloadKey,
     hash: EquivalenceHash,
@@ -33,18 +33,18 @@ pub enum NextCycle {
     /// No cycle that changes anything.
     None {
         /// The heads that stay the heads of all further cycles: of StrictFIFO queues, and preemptors.
-        stuck: BTreeSet<WorkloadKey>,
+        blocked: BTreeSet<WorkloadKey>,
     },
 }
 
 impl Engine {
-    /// Skips cycles without chances from now on, as long as no other objects than Workloads change; after
+    /// Skips cycles in which no head can fit from now on, as long as no other objects than Workloads change; after
     /// such a change it has to be called again. Decisions on Workloads are the same, but the status of a
     /// Workload that is not evaluated again keeps its last reason.
     ///
     /// False, and without effect, with admission fair sharing, whose order of workloads changes with usage, with
     /// `waitForPodsReady.blockAdmission`, with concurrent admission, and without scheduling hashes.
-    pub fn skip_hopeless_retries(&mut self) -> bool {
+    pub fn enable_cycle_skipping(&mut self) -> bool {
         self.quota_slots.clear();
         let config = &self.config;
         if config.afs().is_some()
@@ -68,8 +68,8 @@ impl Engine {
         true
     }
 
-    /// Skips the next cycles in which no head has a chance, and returns what follows.
-    pub fn skip_hopeless_cycles(&mut self) -> NextCycle {
+    /// Skips the next cycles in which no head can fit, and returns what follows.
+    pub fn skip_no_fit_cycles(&mut self) -> NextCycle {
         if self.quota_slots.is_empty() {
             return NextCycle::Run;
         }
@@ -90,7 +90,7 @@ impl Engine {
         // The number of cycles until one is run, if any.
         let mut next = unknown.then_some(0);
         let mut longest = 0;
-        let mut stuck: BTreeSet<WorkloadKey> = waiting.values().cloned().collect();
+        let mut blocked: BTreeSet<WorkloadKey> = waiting.values().cloned().collect();
         let fair_sharing = self.config.fair_sharing_enabled();
         for name in active
             .iter()
@@ -104,14 +104,14 @@ impl Engine {
                 continue;
             };
             let limits = QuotaLimits::of(&mut self.cache, slots, first, fair_sharing);
-            let has_chance = |key: QueueOrderKey, numbers: &[i64]| {
+            let may_fit = |key: QueueOrderKey, numbers: &[i64]| {
                 slots.are_within(numbers, limits.limits_of(key))
             };
-            let retries = pending.next_retries(&has_chance);
-            longest = longest.max(retries.without_chance);
-            stuck.extend(retries.stuck);
+            let retries = pending.next_retries(&may_fit);
+            longest = longest.max(retries.no_fit);
+            blocked.extend(retries.blocked);
             if retries.more {
-                let before = retries.without_chance;
+                let before = retries.no_fit;
                 next = Some(next.map_or(before, |next| before.min(next)));
             }
         }
@@ -131,7 +131,7 @@ impl Engine {
         self.count_cycles(skipped);
         match next {
             Some(_) => NextCycle::Run,
-            None => NextCycle::None { stuck },
+            None => NextCycle::None { blocked },
         }
     }
 
@@ -169,15 +169,15 @@ impl Engine {
     }
 
     /// The quota that an entry needs, if it becomes inadmissible and a retry of it can be skipped.
-    pub(super) fn unfit_workload(&self, entry: &Entry) -> Option<UnfitWorkload> {
+    pub(super) fn no_fit_workload(&self, entry: &Entry) -> Option<NoFitWorkload> {
         let slots = self.quota_slots.get(&entry.info.cluster_queue)?;
         let info = &entry.info;
         let last = info.last_assignment.as_deref();
-        let unfit = matches!(
+        let no_fit = matches!(
             entry.requeue_reason,
             RequeueReason::NoFit | RequeueReason::PreemptionNoCandidates
         );
-        if !unfit
+        if !no_fit
             || entry.status != EntryStatus::NotNominated
             || !info.scheduling_hash.is_known()
             || last.is_some_and(AssignmentClusterQueueState::pending_flavors)
@@ -192,7 +192,7 @@ impl Engine {
         let frs = &self.cache.hierarchy.frs;
         let decision = entry.decision.as_ref()?;
         let numbers = slots.numbers(decision, pod_sets, frs, &self.config)?;
-        Some(UnfitWorkload {
+        Some(NoFitWorkload {
             queue: info.cluster_queue.clone(),
             key: info.key.clone(),
             hash: info.scheduling_hash,
@@ -227,9 +227,9 @@ impl Engine {
     }
 
     /// Skips retries of a workload that was requeued.
-    pub(super) fn record_unfit(&mut self, workload: UnfitWorkload) {
+    pub(super) fn record_no_fit(&mut self, workload: NoFitWorkload) {
         if let Some(pending) = self.queues.cluster_queue_mut(&workload.queue) {
-            pending.record_unfit(&workload.key, workload.hash, workload.numbers);
+            pending.record_no_fit(&workload.key, workload.hash, workload.numbers);
         }
     }
 }

@@ -1,21 +1,21 @@
-//! [`UnfitClasses`]: inadmissible equivalence classes with the numbers that decide whether a retry can
+//! [`NoFitClasses`]: inadmissible equivalence classes with the numbers that decide whether a retry can
 //! succeed.
 //!
-//! When inadmissible workloads are requeued, these classes are only marked. A class without chances is
-//! not evaluated again: its mark is taken back. Must not know what the numbers mean.
+//! When inadmissible workloads are requeued, these classes are only marked. A class that cannot fit is
+//! not evaluated again: its mark is removed. Must not know what the numbers mean.
 
 use std::sync::Arc;
 
 use super::equivalence_class::EquivalenceClass;
-use super::retry_tree::{Place, RetryTree};
+use super::equivalence_class_tree::{EquivalenceClassTree, Place};
 use crate::hash_map::FastHashMap;
 use crate::heap::Item;
 use crate::workload::EquivalenceHash;
 
 /// Inadmissible classes with known numbers, and the numbers of all classes that were evaluated.
 #[derive(Clone, Debug)]
-pub(super) struct UnfitClasses {
-    tree: RetryTree,
+pub(super) struct NoFitClasses {
+    tree: EquivalenceClassTree,
     classes: FastHashMap<EquivalenceHash, EquivalenceClass>,
     /// The numbers of each scheduling hash that did not fit.
     numbers: FastHashMap<EquivalenceHash, Arc<[i64]>>,
@@ -23,11 +23,11 @@ pub(super) struct UnfitClasses {
     namespaces: Vec<String>,
 }
 
-impl UnfitClasses {
+impl NoFitClasses {
     /// No classes. Each has `width` numbers.
     pub(super) fn new(width: usize) -> Self {
-        UnfitClasses {
-            tree: RetryTree::new(width),
+        NoFitClasses {
+            tree: EquivalenceClassTree::new(width),
             classes: FastHashMap::default(),
             numbers: FastHashMap::default(),
             namespaces: Vec::new(),
@@ -88,7 +88,7 @@ impl UnfitClasses {
     }
 
     /// The classes by queue order.
-    pub(super) fn tree(&mut self) -> &mut RetryTree {
+    pub(super) fn tree(&mut self) -> &mut EquivalenceClassTree {
         &mut self.tree
     }
 }

@@ -1,4 +1,4 @@
-//! [`RetryTree`]: equivalence classes by queue order, with the numbers that decide whether a retry can
+//! [`EquivalenceClassTree`]: equivalence classes by queue order, with the numbers that decide whether a retry can
 //! succeed.
 //!
 //! Operations on all classes or on the first ones are O(log n), so that a retry of many classes costs as
@@ -53,7 +53,7 @@ struct Node {
 
 /// Classes by queue order, each either requeued or not. A treap.
 #[derive(Clone, Debug)]
-pub(super) struct RetryTree {
+pub(super) struct EquivalenceClassTree {
     nodes: Vec<Node>,
     /// The numbers of each node, `width` each.
     numbers: Vec<i64>,
@@ -67,10 +67,10 @@ pub(super) struct RetryTree {
 }
 
 /// Updates.
-impl RetryTree {
+impl EquivalenceClassTree {
     /// An empty tree of classes with `width` numbers each.
     pub(super) fn new(width: usize) -> Self {
-        RetryTree {
+        EquivalenceClassTree {
             nodes: Vec::new(),
             numbers: Vec::new(),
             least: Vec::new(),
@@ -141,14 +141,14 @@ impl RetryTree {
         self.set_all(self.root, true);
     }
 
-    /// Takes back the first requeued classes.
-    pub(super) fn take_back(&mut self, classes: usize) {
-        self.take_back_below(self.root, classes);
+    /// Unmarks the first requeued classes.
+    pub(super) fn unmark(&mut self, classes: usize) {
+        self.unmark_below(self.root, classes);
     }
 }
 
 /// Queries.
-impl RetryTree {
+impl EquivalenceClassTree {
     /// The number of requeued classes.
     pub(super) fn requeued(&self) -> usize {
         self.count(self.root)
@@ -233,7 +233,7 @@ impl RetryTree {
 }
 
 /// The nodes.
-impl RetryTree {
+impl EquivalenceClassTree {
     fn range(&self, at: Index) -> std::ops::Range<usize> {
         let start = at as usize * self.width;
         start..start + self.width
@@ -352,7 +352,7 @@ impl RetryTree {
         root
     }
 
-    fn take_back_below(&mut self, at: Index, classes: usize) {
+    fn unmark_below(&mut self, at: Index, classes: usize) {
         if classes == 0 || self.count(at) == 0 {
             return;
         }
@@ -363,13 +363,13 @@ impl RetryTree {
         let node = &self.nodes[at as usize];
         let (left, right) = (node.left, node.right);
         let on_left = self.count(left);
-        self.take_back_below(left, classes);
+        self.unmark_below(left, classes);
         let mut rest = classes.saturating_sub(on_left);
         if rest > 0 && self.nodes[at as usize].requeued {
             self.nodes[at as usize].requeued = false;
             rest -= 1;
         }
-        self.take_back_below(right, rest);
+        self.unmark_below(right, rest);
         self.pull_up(at);
     }
 }
@@ -404,7 +404,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_tree_is_a_sorted_list(steps in proptest::collection::vec((0u8..6, 0u64..20, 0i32..3, 0i64..5, [0i64..9, 0i64..9]), 0..80)) {
-            let mut tree = RetryTree::new(2);
+            let mut tree = EquivalenceClassTree::new(2);
             let mut list: Vec<Class> = Vec::new();
             for (step, name, priority, second, numbers) in steps {
                 let hash = EquivalenceHash::Known(name);
@@ -425,7 +425,7 @@ mod tests {
                     }
                     (4, _) => {
                         let classes = name as usize % (requeued + 1);
-                        tree.take_back(classes);
+                        tree.unmark(classes);
                         let first = list.iter_mut().filter(|class| class.requeued).take(classes);
                         first.for_each(|class| class.requeued = false);
                     }

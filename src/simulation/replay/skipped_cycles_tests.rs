@@ -1,4 +1,4 @@
-//! Replays that skip retries without chances have the outcomes of those that evaluate all.
+//! Replays that skip cycles in which no head can fit have the outcomes of those that evaluate all.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -320,8 +320,8 @@ proptest! {
             termination_grace_period: SignedDuration::from_secs(case.grace),
             ..ReplayOptions::default()
         };
-        let [all, with_chance] = [Retries::All, Retries::WithChance]
+        let [all, that_may_fit] = [Retries::All, Retries::ThatMayFit]
             .map(|retries| replay_with(&trace, &configuration, &options, retries).unwrap());
-        prop_assert_eq!(all, with_chance);
+        prop_assert_eq!(all, that_may_fit);
     }
 }
