@@ -166,8 +166,10 @@ fn phase_text(state: &WorkloadState) -> String {
         (WorkloadPhase::Finished, _) => "it is finished".to_owned(),
         (WorkloadPhase::Admitted, _) => format!("it is admitted: {}", state.flavors),
         (WorkloadPhase::QuotaReserved, _) => format!("it has quota: {}", quota_text(state)),
-        (WorkloadPhase::Pending, "") => "it waits".to_owned(),
-        (WorkloadPhase::Pending, reason) => format!("it waits: {reason}"),
+        (WorkloadPhase::Pending, "") => "it waits, and its job is suspended".to_owned(),
+        (WorkloadPhase::Pending, reason) => {
+            format!("it waits, and its job is suspended: {reason}")
+        }
     }
 }
 

@@ -294,7 +294,10 @@ fn jobs_that_kueue_is_to_manage_get_workloads() {
         .collect();
     assert_eq!(created.len(), 1, "{plan:#?}");
     assert_eq!(created[0].job, "Job plain");
-    assert!(created[0].message.starts_with("it waits: "), "{created:?}");
+    let waits = created[0]
+        .message
+        .starts_with("it waits, and its job is suspended: ");
+    assert!(waits, "{created:?}");
 }
 
 #[test]
