@@ -156,3 +156,39 @@ fn a_transient_state_fails_the_expectation() {
     ));
     assert!(outcome.result.is_ok(), "{outcome:?}");
 }
+
+#[test]
+fn unknown_names_are_found_before_the_first_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.yaml");
+    for (step, expected) in [
+        (
+            "jobs: {name: j, queue: gpuss, namespace: team-a, requests: {nvidia.com/gpu: 1}}",
+            "s.yaml:4:26: there is no LocalQueue \"team-a/gpuss\"; did you mean \"team-a/gpus\"?",
+        ),
+        (
+            "sample: team-a-trian",
+            "s.yaml:4:11: there is no sample \"team-a-trian\"; did you mean \"team-a-train\"?",
+        ),
+        (
+            "switch: team-cohrt",
+            "s.yaml:4:11: there is no preset \"team-cohrt\"; did you mean \"team-cohort\"?",
+        ),
+        (
+            "{wait: 1s, expect: [{usage: {clusterQueue: team-aa, resources: {nvidia.com/gpu: 0}}}]}",
+            "there is no ClusterQueue \"team-aa\"; did you mean \"team-a\"?",
+        ),
+    ] {
+        let text = format!("preset: team-cohort\nsteps:\n- wait: 1s\n- {step}\n");
+        std::fs::write(&file, text).unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+            .args(["demo", "--headless"])
+            .arg(&file)
+            .env("XDG_STATE_HOME", folder.path())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{step}\n{err}");
+        assert!(err.contains(expected), "{expected}\n{err}");
+    }
+}

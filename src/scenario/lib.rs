@@ -11,6 +11,7 @@ mod check_actions;
 mod check_assertion;
 mod check_events;
 mod check_evictions;
+mod check_names;
 mod check_order;
 mod check_usage;
 mod check_victims;

@@ -229,6 +229,7 @@ impl ScenarioRun<'_> {
             let findings = presets.switch(preset).await;
             findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
         }
+        self.check_names(scenario).await?;
         self.observe_lists().await;
         let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {

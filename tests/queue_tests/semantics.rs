@@ -190,3 +190,17 @@ fn pods_run_on_an_applied_node() {
         node("")
     ));
 }
+
+#[test]
+fn the_error_of_an_unknown_field_names_its_line() {
+    let job = "      apiVersion: batch/v1\n      kind: Job\n      metadata: {name: k, namespace: default}\n      spec:\n        suspendd: true\n        template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}\n";
+    assert_fails(
+        &format!("  - create:\n{job}"),
+        "a.test.yaml:10:9: step 1 (create Job k)\n       |\n    10 |         suspendd: true\n",
+    );
+    let folder = folder("- name: a\n  steps:\n  - apply: job.yaml\n");
+    std::fs::write(folder.path().join("job.yaml"), job).unwrap();
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(1), "{out}\n{err}");
+    assert!(out.contains("error     job.yaml:5:9: "), "{out}");
+}

@@ -16,6 +16,7 @@ use crate::expect::Expectation;
 use crate::job_template::JobTemplate;
 use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
 use crate::selector::Selector;
+use crate::test_file::unknown_job;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{
@@ -66,15 +67,22 @@ impl Scenario {
         }
         let comment = leading_comment(&text);
         let first_line = || comment.lines().next().unwrap_or_default().to_owned();
-        Ok(Self {
+        let scenario = Self {
             name: raw.name.map_or_else(|| stem.to_owned(), |n| n.value),
             summary: raw.summary.unwrap_or_else(first_line),
             preset: raw.preset,
             timeout: raw.limit.map_or(DEFAULT_TIMEOUT, |l| l.0),
             pace,
             steps,
-            file,
-        })
+            file: file.clone(),
+        };
+        // Jobs that exist before are those of a scenario that creates none.
+        let mut actions = scenario.steps.iter().map(|step| &step.action);
+        let creates_jobs = actions.any(|action| matches!(action, StepAction::CreateJobs(_)));
+        match unknown_job(&scenario).filter(|_| creates_jobs) {
+            Some(unknown) => Err(in_file(unknown.problem(&node))),
+            None => Ok(scenario),
+        }
     }
 }
 

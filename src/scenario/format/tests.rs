@@ -126,6 +126,10 @@ fn invalid_scenarios_are_rejected_with_a_position() {
             "scenarios/s.yaml:2:22: flavors has at least one resource",
         ),
         (
+            "steps:\n- jobs: {name: train, queue: q}\n  expect: [{admitted: trian}]\n",
+            "scenarios/s.yaml:3:23: there is no job \"trian\" in this step; did you mean \"train\"?",
+        ),
+        (
             "steps:\n- {wait: 4000d}\n",
             "scenarios/s.yaml:2:10: a time is at most 3650d",
         ),

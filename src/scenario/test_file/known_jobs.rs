@@ -11,11 +11,8 @@ use serde_json::Value;
 use super::unknown_name::{UnknownName, remedy};
 
 /// The first name in a case of jobs that cannot exist. Only jobs of templates have names that are known
-/// before; nothing is checked after a step that can create others. Events can also be those of other `objects`.
-pub(super) fn unknown_job<'n>(
-    case: &Scenario,
-    objects: impl Iterator<Item = &'n String> + Clone,
-) -> Option<UnknownName> {
+/// before; nothing is checked after a step that can create others.
+pub(crate) fn unknown_job(case: &Scenario) -> Option<UnknownName> {
     let mut jobs: Vec<FullName> = Vec::new();
     let of_case = match case.steps.iter().any(|s| can_create_others(&s.action)) {
         true => None,
@@ -39,10 +36,7 @@ pub(super) fn unknown_job<'n>(
         }
         jobs.extend(created(step));
         let mut expectations = step.expect.iter();
-        let unknown = expectations.find_map(|e| {
-            let of_events = || unknown_object(e, of_case.as_deref()?, objects.clone());
-            check(e, &jobs, of_case.as_deref()).or_else(of_events)
-        });
+        let unknown = expectations.find_map(|e| check(e, &jobs, of_case.as_deref()));
         if unknown.is_some() {
             return unknown;
         }
@@ -130,8 +124,21 @@ fn check(
     }
 }
 
-/// The first object of an expectation of Events that is none of the `objects` and of the jobs and their Pods.
-fn unknown_object<'n>(
+/// The first object of an expectation of Events in a case that is none of the `objects`, of the jobs and of their
+/// Pods. Nothing is checked if a step can create other jobs than those of templates.
+pub(super) fn unknown_object<'n>(
+    case: &Scenario,
+    objects: impl Iterator<Item = &'n String> + Clone,
+) -> Option<UnknownName> {
+    if case.steps.iter().any(|s| can_create_others(&s.action)) {
+        return None;
+    }
+    let jobs: Vec<FullName> = case.steps.iter().flat_map(created).collect();
+    let mut expectations = case.steps.iter().flat_map(|step| &step.expect);
+    expectations.find_map(|e| unknown_object_of(e, &jobs, objects.clone()))
+}
+
+fn unknown_object_of<'n>(
     expectation: &Expectation,
     jobs: &[FullName],
     objects: impl Iterator<Item = &'n String> + Clone,

@@ -10,7 +10,7 @@ use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, Step
 use crate::glob::glob_matches;
 use crate::node_actions::applied_node;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
-use kueue_lab_presets::{LabNode, Manifest, Sample};
+use kueue_lab_presets::{LabNode, Sample};
 use kueue_lab_yaml::Position;
 
 use super::event_kinds::EVENT_KINDS;
@@ -52,7 +52,7 @@ const EVICTION_REASONS: [&str; 19] = [
 
 /// The names of objects that steps refer to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownNames {
+pub(crate) struct KnownNames {
     /// LocalQueues as `NAMESPACE/NAME`.
     local_queues: BTreeSet<String>,
     cluster_queues: BTreeSet<String>,
@@ -79,22 +79,26 @@ pub(super) struct KnownNames {
 }
 
 impl KnownNames {
-    /// The names of a preset's objects and of the nodes.
-    pub(super) fn of(manifests: &[Manifest], nodes: &[LabNode], fair_sharing: bool) -> Self {
+    /// The names of objects and of the nodes of pools.
+    pub(crate) fn of<'o>(
+        objects: impl Iterator<Item = &'o Value>,
+        nodes: &[LabNode],
+        fair_sharing: bool,
+    ) -> Self {
         let hostnames = nodes.iter().filter_map(|node| node.labels.get(HOSTNAME));
         let mut names = Self {
             nodes: hostnames.cloned().collect(),
             fair_sharing,
             ..Self::default()
         };
-        for manifest in manifests {
-            names.add(&manifest.object);
-        }
+        objects.for_each(|object| names.add(object));
+        // Only steps apply Nodes of their own.
+        names.applied_nodes.clear();
         names
     }
 
     /// The same with the presets that a step can activate, and the samples of this one.
-    pub(super) fn with_presets(
+    pub(crate) fn with_presets(
         mut self,
         presets: impl IntoIterator<Item = String>,
         samples: Vec<Sample>,
@@ -167,7 +171,7 @@ impl KnownNames {
 
     /// The first name in a case that neither the configuration nor an earlier step defines. Nothing is
     /// checked after a switch to another preset.
-    pub(super) fn check(&self, case: &Scenario) -> Option<UnknownName> {
+    pub(crate) fn check(&self, case: &Scenario) -> Option<UnknownName> {
         let mut names = self.clone();
         for step in &case.steps {
             match &step.action {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::known_jobs::unknown_job;
+use super::known_jobs::{unknown_job, unknown_object};
 use super::known_names::KnownNames;
 use super::known_pods::too_many_pods;
 use super::raw::{RawCase, RawTestFile};
@@ -185,7 +185,8 @@ impl TestFile {
             let files: Vec<&SourceFile> = source.files.iter().chain(of_settings).collect();
             return Err(with_sources(&errors, &files));
         }
-        let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing).with_presets(
+        let objects = parsed.manifests.iter().map(|manifest| &manifest.object);
+        let names = KnownNames::of(objects, &machines, fair_sharing).with_presets(
             kueue_lab_presets::list(&presets).unwrap_or_default(),
             samples,
         );
@@ -207,7 +208,8 @@ impl TestFile {
             }
             let unknown = names.check(&case.scenario);
             let unknown = unknown
-                .or_else(|| unknown_job(&case.scenario, names.objects()))
+                .or_else(|| unknown_job(&case.scenario))
+                .or_else(|| unknown_object(&case.scenario, names.objects()))
                 .or_else(|| too_many_pods(&case.scenario));
             if let Some(unknown) = unknown {
                 return Err(in_file(unknown.problem(&node)));

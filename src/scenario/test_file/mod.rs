@@ -13,6 +13,8 @@ mod schema_agreement;
 mod test_error;
 mod unknown_name;
 
+pub(crate) use known_jobs::unknown_job;
+pub(crate) use known_names::KnownNames;
 pub use load::{TestCase, TestFile};
 pub use schema::TEST_FILE_SCHEMA;
 pub use test_error::TestFileError;

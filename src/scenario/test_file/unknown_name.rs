@@ -7,7 +7,7 @@ const MAX_NAMES: usize = 20;
 
 /// A name in a step or expectation that nothing has.
 #[derive(Debug)]
-pub(super) struct UnknownName {
+pub(crate) struct UnknownName {
     /// The start of the step or expectation.
     at: Position,
     /// The name as it is written there.
@@ -42,8 +42,13 @@ impl UnknownName {
         )
     }
 
+    /// The problem, at the start of the step or expectation.
+    pub(crate) fn at_its_start(self) -> Problem {
+        Problem::new(self.at, self.message)
+    }
+
     /// The problem, at the place of the name in a document.
-    pub(super) fn problem(self, document: &Node) -> Problem {
+    pub(crate) fn problem(self, document: &Node) -> Problem {
         let step = find(document, &|node| {
             (node.at == self.at && matches!(node.kind, Kind::Map(_))).then_some(node)
         });

@@ -7,6 +7,7 @@ mod report_text;
 mod run_case;
 mod run_tests;
 mod start_states;
+mod unknown_field;
 
 pub use report_coverage::{Coverage, coverage};
 pub use report_json::json_report;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::start_states::{CaseStart, StartStates};
+use super::unknown_field::{FieldPlace, unknown_field};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
@@ -132,7 +133,7 @@ impl CaseRunner<'_> {
                 started,
                 limit: self.timeout,
             };
-            run_on(lab, &case.scenario, limit, &file.text, self.explain).await
+            run_on(lab, &case.scenario, limit, file, self.explain).await
         });
         let (failure, lab_time, exercised) = match ran {
             Ok(ran) => ran,
@@ -177,7 +178,7 @@ async fn run_on(
     lab: &Lab,
     scenario: &Scenario,
     limit: RealLimit,
-    text: &str,
+    file: &TestFile,
     explain: &Explain,
 ) -> (Option<CaseFailure>, Duration, Parts) {
     let environment = ScenarioEnvironment::of_lab(lab);
@@ -191,7 +192,7 @@ async fn run_on(
     let failure = match (outcome.result, outcome.failure) {
         (Ok(_), _) => None,
         (Err(_), Some(failure)) => {
-            Some(case_failure(lab, &scenario.steps, text, failure, explain).await)
+            Some(case_failure(lab, &scenario.steps, file, failure, explain).await)
         }
         (Err(observed), None) => Some(CaseFailure {
             observed,
@@ -205,7 +206,7 @@ async fn run_on(
 async fn case_failure(
     lab: &Lab,
     steps: &[Step],
-    text: &str,
+    file: &TestFile,
     failure: StepFailure,
     explain: &Explain,
 ) -> CaseFailure {
@@ -214,16 +215,24 @@ async fn case_failure(
         explanations.extend(explain(lab, namespace, name).await);
     }
     let step = steps.get(failure.step);
-    let observed = match failure.how {
+    let mut observed = match failure.how {
         Some(how) => format!("{} ({how})", failure.observed),
         None => failure.observed,
     };
+    let field = step.filter(|_| failure.expected.is_none());
+    let field = field.and_then(|step| unknown_field(&observed, &file.file, &file.text, step.at));
+    let at = match field {
+        Some(FieldPlace::Here(at)) => Some(at),
+        Some(FieldPlace::In(file, at)) => {
+            observed = format!("{file}:{at}: {observed}");
+            failure.at
+        }
+        None => failure.at,
+    };
     CaseFailure {
         step: step.map(|step| (failure.step + 1, step.description.clone())),
-        snippet: failure
-            .at
-            .map_or_else(String::new, |at| source_snippet(text, at)),
-        at: failure.at,
+        snippet: at.map_or_else(String::new, |at| source_snippet(&file.text, at)),
+        at,
         expected: failure.expected,
         observed,
         after: failure.after.unwrap_or_default(),
