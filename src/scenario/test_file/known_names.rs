@@ -147,9 +147,9 @@ impl KnownNames {
                 self.admission_checks.insert(name.to_owned());
             }
             "Node" => {
-                if self.nodes.insert(name.to_owned()) {
-                    self.applied_nodes.insert(name.to_owned());
-                }
+                let is_new = self.nodes.insert(name.to_owned());
+                let applied = is_new.then(|| name.to_owned());
+                self.applied_nodes.extend(applied);
             }
             _ => {}
         }
