@@ -15,7 +15,7 @@ use crate::cli::output::print_stdout;
 use crate::cli::{CliError, logging, runtime, signals};
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_lab::{Lab, LabPaths};
-use kueue_lab_presets::FileWatcher;
+use kueue_lab_presets::{FileWatcher, Finding};
 use kueue_lab_scenario::{
     CaseResult, CaseStart, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text,
     coverage, json_report, junit_report, run_tests, summary_text,
@@ -185,7 +185,7 @@ fn load(args: &Args) -> Result<Vec<TestFile>, CliError> {
 fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Result<(), CliError> {
     let started = Instant::now();
     let warnings = files.iter().flat_map(|file| &file.warnings);
-    let warnings: BTreeSet<String> = warnings.map(ToString::to_string).collect();
+    let warnings: BTreeSet<&Finding> = warnings.collect();
     warnings.iter().for_each(|w| eprintln!("warning: {w}"));
     let options = TestOptions {
         filter: args.filter.clone(),
