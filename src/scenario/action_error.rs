@@ -43,8 +43,17 @@ impl From<&str> for ActionError {
 impl From<kube::Error> for ActionError {
     fn from(error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(_) => Self::Refused(error_message(&error)),
+            kube::Error::Api(_) => Self::Refused(without_object(error_message(&error))),
             error => Self::Failed(error_message(&error)),
         }
+    }
+}
+
+/// The message about a patch with an unknown field, without the whole patched object.
+fn without_object(message: String) -> String {
+    let is_patch = message.contains("patch: Invalid value: \"{");
+    match message.find("strict decoding error: ") {
+        Some(start) if is_patch => message[start..].to_owned(),
+        _ => message,
     }
 }

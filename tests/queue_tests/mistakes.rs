@@ -242,7 +242,8 @@ fn a_folder_of_queues_can_have_tests_and_no_other_queues_below_it() {
     std::fs::remove_file(folder.path().join("queues/queues.yaml")).unwrap();
     let (code, _, err) = kueue_lab_test(folder.path(), &[]);
     assert_eq!(code, Some(2), "{err}");
-    let expected = "queues has no YAML files; name a sub-folder that has some, such as queues/teams";
+    let expected =
+        "queues has no YAML files; name a sub-folder that has some, such as queues/teams";
     assert!(err.contains(expected), "{err}");
 }
 

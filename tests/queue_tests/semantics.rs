@@ -156,7 +156,7 @@ fn jobs_are_created_and_not_applied() {
 fn patches_with_unknown_fields_are_refused() {
     assert_fails(
         "  - patch: {object: {kind: ClusterQueue, name: cq}, merge: {spec: {queueingStrategyy: BestEffortFIFO}}}\n",
-        "unknown field \"spec.queueingStrategyy\"",
+        "error     strict decoding error: unknown field \"spec.queueingStrategyy\"\n",
     );
 }
 
