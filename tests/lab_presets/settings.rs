@@ -199,8 +199,8 @@ fn flags_win_over_presets() {
         assert_eq!(
             lab.warnings(),
             [
-                "a/nodes.yaml:1:1: the file has no effect: the nodes are those of --nodes or of the cluster",
                 "a/kueue.yaml:1:1: the file has no effect: --config names the configuration",
+                "a/nodes.yaml:1:1: the file has no effect: the nodes are those of --nodes or of the cluster",
             ]
         );
     });
