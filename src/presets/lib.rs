@@ -12,6 +12,7 @@ mod api_client;
 mod apply;
 mod builtin;
 mod check_preset;
+mod cluster_manifest;
 mod cluster_objects;
 mod clusters_file;
 mod configuration_check;

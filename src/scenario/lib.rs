@@ -6,6 +6,7 @@
 
 mod action_error;
 mod actions;
+mod applied_node;
 mod assertion;
 mod check_actions;
 mod check_assertion;

@@ -4,6 +4,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::action_error::ActionError;
+use super::applied_node::power_failure_error;
 use super::format::NodeTaint;
 use super::run::ScenarioRun;
 
@@ -24,7 +25,7 @@ impl ScenarioRun<'_> {
         }
         let api = self.api(&("v1".to_owned(), "Node".to_owned()), None);
         if api.get_opt(node).await?.is_some() {
-            return Err(applied_node(node, on).into());
+            return Err(power_failure_error(node, on).into());
         }
         let pools = machines.pools();
         let names = pools
@@ -59,15 +60,6 @@ impl ScenarioRun<'_> {
         let patched = api.patch(&taint.node, &params, &Patch::Merge(&patch)).await;
         Ok(patched.map(|_| ())?)
     }
-}
-
-/// The error of a power failure of a Node that is in no pool, or of its end.
-pub(crate) fn applied_node(node: &str, on: bool) -> String {
-    let status = if on { "True" } else { "Unknown" };
-    format!(
-        "only nodes of pools have power failures, and {node} is an applied Node; set its condition: \
-         `apply: {{apiVersion: v1, kind: Node, metadata: {{name: {node}}}, status: {{conditions: [{{type: Ready, status: {status:?}}}]}}}}`"
-    )
 }
 
 impl NodeTaint {

@@ -145,7 +145,7 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_objects::manifest_of_cluster;
+    use crate::cluster_manifest::manifest_of_cluster;
     use crate::{SourceFile, parse};
     use serde_json::json;
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::created_jobs::CreatedJobs;
 use super::description::default_description;
 use super::job_steps::read_job_steps;
+use super::known_jobs::unknown_job;
 use super::object_fields::check_objects;
 use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
 use crate::duration::format_exact;
@@ -16,7 +17,6 @@ use crate::expect::Expectation;
 use crate::job_template::JobTemplate;
 use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
 use crate::selector::Selector;
-use crate::test_file::unknown_job;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{

@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::applied_node::power_failure_error;
 use crate::assertion::Assertion;
 use crate::expect::Expected;
-use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
+use crate::format::{
+    CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger, UnknownName, remedy,
+};
 use crate::glob::glob_matches;
-use crate::node_actions::applied_node;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
 use kueue_lab_presets::{LabNode, Sample};
 use kueue_lab_yaml::Position;
 
 use super::event_kinds::EVENT_KINDS;
 use super::known_samples::KnownSamples;
-use super::unknown_name::{UnknownName, remedy};
 
 /// The label of nodes with their name.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -233,7 +234,11 @@ impl KnownNames {
                 check: Some(check), ..
             }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
             StepAction::NodePower { node: name, on } => match self.applied_nodes.contains(name) {
-                true => Some(UnknownName::new(step.at, name, applied_node(name, *on))),
+                true => Some(UnknownName::new(
+                    step.at,
+                    name,
+                    power_failure_error(name, *on),
+                )),
                 false => node(name),
             },
             StepAction::Sample { sample, .. } => {

@@ -1,11 +1,8 @@
 //! Finds steps that act on more pods of a job than it has.
 
-use crate::format::{Scenario, StepAction};
+use crate::format::{Scenario, StepAction, UnknownName, can_create_others};
 use crate::glob::matches_job;
 use crate::pod_selection::PodCount;
-
-use super::known_jobs::can_create_others;
-use super::unknown_name::UnknownName;
 
 /// The first step of a case that names more pods than each of its jobs has. Only jobs of templates have a number of
 /// pods that is known before; nothing is checked after a step that can change it.

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::known_jobs::{unknown_job, unknown_object};
 use super::known_names::KnownNames;
 use super::known_pods::too_many_pods;
 use super::raw::{RawCase, RawTestFile};
 use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
-use crate::format::{MAX_STEPS, Scenario, check_objects, load_steps};
+use crate::format::{MAX_STEPS, Scenario, check_objects, load_steps, unknown_job, unknown_object};
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{
     BaseConfiguration, Finding, SourceFile, check_preset, check_references, load_configuration,

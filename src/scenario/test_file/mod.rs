@@ -1,7 +1,6 @@
 //! Test files (`docs/test-format.md`): a queue configuration and cases of timed steps.
 
 mod event_kinds;
-mod known_jobs;
 mod known_names;
 mod known_pods;
 mod known_samples;
@@ -11,9 +10,7 @@ mod schema;
 #[cfg(test)]
 mod schema_agreement;
 mod test_error;
-mod unknown_name;
 
-pub(crate) use known_jobs::unknown_job;
 pub(crate) use known_names::KnownNames;
 pub use load::{TestCase, TestFile};
 pub use schema::TEST_FILE_SCHEMA;

@@ -17,7 +17,7 @@ pub(crate) struct UnknownName {
 
 impl UnknownName {
     /// A name, with a message in which it need not be the only one.
-    pub(super) fn new(at: Position, name: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(at: Position, name: &str, message: impl Into<String>) -> Self {
         Self {
             at,
             name: name.to_owned(),
@@ -26,7 +26,7 @@ impl UnknownName {
     }
 
     /// The name of an object that is none of the `known`.
-    pub(super) fn among<'n>(
+    pub(crate) fn among<'n>(
         kind: &str,
         name: &str,
         known: impl Iterator<Item = &'n str> + Clone,
@@ -58,7 +58,7 @@ impl UnknownName {
 }
 
 /// The closest of the names, or all of them.
-pub(super) fn remedy<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+pub(crate) fn remedy<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
     if let Some(guess) = closest(name, known.clone()) {
         return format!("did you mean {guess:?}?");
     }
