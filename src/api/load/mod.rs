@@ -4,6 +4,7 @@
 //! Older versions and field names of other versions are converted with a warning.
 
 mod field_aliases;
+mod metadata_text;
 mod object;
 mod schema_validation;
 mod structural_defaults;

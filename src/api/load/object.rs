@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::metadata_text::metadata_problem;
 use super::structural_defaults::structural_defaults;
 use super::{field_aliases, schema_validation};
 use crate::crds::{self, Crd};
@@ -119,6 +120,9 @@ fn list_items(node: Node) -> Vec<Node> {
 /// All problems of the document.
 pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<Problem>> {
     let crd = find_crd(&node).map_err(|p| vec![p])?;
+    if let Some(problem) = metadata_problem(&node) {
+        return Err(vec![problem]);
+    }
     let Some(crd) = crd else {
         let value = node.to_json();
         return Ok(LoadedObject {
