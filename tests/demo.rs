@@ -80,6 +80,21 @@ steps:
 }
 
 #[test]
+fn a_scenario_with_an_unknown_name_is_refused_before_its_first_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("typo.yaml");
+    let text = "preset: team-cohort\nsteps:\n- say: first\n  wait: 1s\n- jobs: {name: j, namespace: team-a, queue: gpsu, requests: {cpu: 1}}\n";
+    std::fs::write(&file, text).unwrap();
+    let output = demo(&[&file.display().to_string(), "--headless"]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(
+        err.contains("typo.yaml:5:") && err.contains("did you mean \"gpus\"?"),
+        "{err}"
+    );
+}
+
+#[test]
 fn a_headless_demo_starts_at_a_fixed_whole_second() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("start.yaml");

@@ -12,7 +12,9 @@ use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{
     DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths, VirtualLab, VirtualLabError,
 };
-use kueue_lab_scenario::{Observer, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario};
+use kueue_lab_scenario::{
+    Observer, Outcome, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -150,13 +152,12 @@ fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliE
         },
         async |lab: &Lab| {
             let environment = ScenarioEnvironment::of_lab(lab);
-            run_scenario(&environment, scenario, &TimelinePrinter)
-                .await
-                .result
+            let outcome = run_scenario(&environment, scenario, &TimelinePrinter).await;
+            result(scenario, outcome)
         },
     );
     match ran {
-        Ok(result) => report(scenario, result),
+        Ok(result) => print_summary(&result?),
         Err(VirtualLabError::Start(error)) => Err(error.into()),
         Err(error) => Err(CliError::failed(error)),
     }
@@ -172,21 +173,26 @@ async fn run_in_real_time(
     let stop = tokio::spawn(signals::shutdown_signal());
     let lab = Lab::start(config).await?;
     let environment = ScenarioEnvironment::of_lab(&lab);
-    let result = tokio::select! {
-        outcome = run_scenario(&environment, scenario, &TimelinePrinter) => outcome.result,
-        _ = stop => Err("interrupted".into()),
+    let ran = tokio::select! {
+        outcome = run_scenario(&environment, scenario, &TimelinePrinter) => result(scenario, outcome),
+        _ = stop => Err(CliError::Failed(format!("{}: interrupted", scenario.name))),
     };
     drop(environment);
     lab.stop().await;
-    report(scenario, result)
+    print_summary(&ran?)
 }
 
-/// Prints the summary of a scenario that passed.
-fn report(scenario: &Scenario, result: Result<String, String>) -> Result<(), CliError> {
-    match result {
-        Ok(summary) => print_stdout(format!("{summary}\n").as_bytes()),
-        Err(reason) => Err(CliError::Failed(format!("{}: {reason}", scenario.name))),
-    }
+/// The summary of a scenario that passed.
+fn result(scenario: &Scenario, outcome: Outcome) -> Result<String, CliError> {
+    outcome.result.map_err(|reason| match outcome.is_invalid {
+        // It has the place in the file.
+        true => CliError::Usage(reason),
+        false => CliError::Failed(format!("{}: {reason}", scenario.name)),
+    })
+}
+
+fn print_summary(summary: &str) -> Result<(), CliError> {
+    print_stdout(format!("{summary}\n").as_bytes())
 }
 
 /// Prints each timeline entry as it happens.

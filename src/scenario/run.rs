@@ -38,6 +38,8 @@ pub struct Outcome {
     /// `Ok` with a summary if all expectations are met; otherwise the failed expectation and the
     /// observed state.
     pub result: Result<String, String>,
+    /// Whether the scenario names objects that do not exist, so that no step has run.
+    pub is_invalid: bool,
     /// The failed step.
     pub failure: Option<StepFailure>,
     /// The duration, in lab time.
@@ -117,6 +119,7 @@ pub(super) async fn run_scenario_on(
         environment,
         activity,
         never: Vec::new(),
+        is_invalid: false,
         failure: None,
         started,
         observer,
@@ -175,6 +178,7 @@ pub(super) async fn run_scenario_on(
     traces.jobs = run.observed.job_ids.into_values().collect();
     Outcome {
         result,
+        is_invalid: run.is_invalid,
         exercised,
         failure: run.failure.map(|failure| *failure),
         took,
@@ -196,6 +200,8 @@ pub(super) struct ScenarioRun<'a> {
     pub(super) activity: Option<&'a LabActivity>,
     /// What must not be met from now on, with its position.
     pub(super) never: Vec<(Expected, Position)>,
+    /// Whether the scenario names objects that do not exist.
+    is_invalid: bool,
     pub(super) failure: Option<Box<StepFailure>>,
     pub(super) observed: ObservedState,
     pub(super) traces: ScenarioTraces,
@@ -229,7 +235,10 @@ impl ScenarioRun<'_> {
             let findings = presets.switch(preset).await;
             findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
         }
-        self.check_names(scenario).await?;
+        if let Err(unknown) = self.check_names(scenario).await {
+            self.is_invalid = true;
+            return Err(unknown);
+        }
         self.observe_lists().await;
         let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {
