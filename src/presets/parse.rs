@@ -328,7 +328,7 @@ mod tests {
             ),
             (
                 "apiVersion: v1\nkind: Job\nmetadata:\n  name: 7\n",
-                "p/q.yaml:4:3: Job: metadata.name must be a non-empty string",
+                "p/q.yaml:4:9: Job: metadata.name: expected text, found the number 7; put it in quotes to make it text",
             ),
             (
                 "apiVersion: v1\nmetadata:\nname: \"default\"\nmetadata:\n",
