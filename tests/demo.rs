@@ -89,7 +89,7 @@ fn a_scenario_with_an_unknown_name_is_refused_before_its_first_step() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(
-        err.contains("typo.yaml:5:") && err.contains("did you mean \"gpus\"?"),
+        err.contains("typo.yaml:5:45: ") && err.contains("did you mean \"team-a/gpus\"?"),
         "{err}"
     );
 }
