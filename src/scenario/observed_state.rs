@@ -98,7 +98,10 @@ impl ObservedState {
     /// Waits for the next watch event and applies it. `None` if no kind is watched.
     pub(super) async fn next(&mut self) -> Option<ObjectChange> {
         let (kind, event) = self.changes.next().await?;
-        if let Some(exhausted) = &self.exhausted_limits {
+        // Usage changes with Workloads, and limits with ClusterQueues.
+        if let Some(exhausted) = &self.exhausted_limits
+            && (is_workload(&kind) || kind.1 == "ClusterQueue")
+        {
             record_limits(&mut self.exercised, exhausted());
         }
         let mut changed = None;
