@@ -59,9 +59,9 @@ impl EngineDriver {
         }
     }
 
-    /// Skips cycles in which no head can fit, with the same admissions and evictions. Objects other
+    /// Skips cycles in which no head can fit from now on, with the same admissions and evictions. Objects other
     /// than Workloads must not change afterwards.
-    pub(crate) fn skip_no_fit_cycles(&mut self) {
+    pub(crate) fn enable_cycle_skipping(&mut self) {
         self.skips_cycles = self.engine.enable_cycle_skipping();
     }
 

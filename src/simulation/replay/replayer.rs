@@ -102,7 +102,7 @@ pub(super) fn replay_with(
     let resources: Vec<String> = nominal_quota.keys().cloned().collect();
     let mut driver = EngineDriver::new(engine, configuration.pods_ready);
     if retries == Retries::ThatMayFit {
-        driver.skip_no_fit_cycles();
+        driver.enable_cycle_skipping();
     }
     let mut replayer = Replayer {
         trace,
