@@ -9,6 +9,7 @@ use kube::Client;
 use kube::runtime::watcher::{Config, Error as WatcherError, Event};
 use kueue_lab_api::constants::{ADMITTED, EVICTED, FINISHED};
 use kueue_lab_api::v1beta2::{API_VERSION, Workload};
+use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, WatchError, watcher};
 use serde_json::json;
 
@@ -141,7 +142,7 @@ impl Recorder<'_> {
                 }
                 Err(cause) => self.check_failure(&cause)?,
             }
-            tokio::time::sleep(LIST_INTERVAL).await;
+            Clock::real().sleep(LIST_INTERVAL).await;
         }
     }
 
