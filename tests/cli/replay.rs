@@ -136,6 +136,22 @@ fn typing_errors_in_columns_and_queues_are_reported() {
     );
 }
 
+/// Records the jobs of the cluster of the file `kubeconfig`.
+const RECORD: [&str; 5] = [
+    "replay",
+    "--record",
+    "jobs.jsonl",
+    "--kubeconfig",
+    "kubeconfig",
+];
+
+/// The kubeconfig of a server without credentials.
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
+    )
+}
+
 /// A recording that cannot begin leaves an existing file, and a picture replaces one at the end.
 #[test]
 fn existing_files_stay_until_they_are_replaced() {
@@ -157,25 +173,13 @@ fn existing_files_stay_until_they_are_replaced() {
             let _ = stream.write_all(answer.as_bytes());
         }
     });
-    let kubeconfig = |server: &str| {
-        format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
-        )
-    };
-    let args = [
-        "replay",
-        "--record",
-        "jobs.jsonl",
-        "--kubeconfig",
-        "kubeconfig",
-    ];
     // Nothing listens on port 1.
     for (server, expected) in [
         (&*server, "forbidden"),
         ("http://127.0.0.1:1", "cannot be reached"),
     ] {
         dir.write("kubeconfig", &kubeconfig(server));
-        let output = dir.run(&args);
+        let output = dir.run(&RECORD);
         assert_ne!(output.status.code(), Some(0), "{output:?}");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(expected), "{error}");
@@ -253,17 +257,8 @@ fn cluster_without_watch() -> String {
 fn a_cluster_is_recorded_by_lists_without_the_right_to_watch() {
     let dir = WorkDir::new();
     let server = cluster_without_watch();
-    dir.write("kubeconfig", &format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
-    ));
-    let args = [
-        "replay",
-        "--record",
-        "jobs.jsonl",
-        "--kubeconfig",
-        "kubeconfig",
-    ];
-    let recorder = dir.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    dir.write("kubeconfig", &kubeconfig(&server));
+    let recorder = dir.command(&RECORD).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     let recorded = || std::fs::read_to_string(dir.path("jobs.jsonl")).unwrap_or_default();
     while recorded().lines().count() < 1 {
