@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_reason_follows_the_names() {
-        let text = "a: 1 # kueue-lab: allow old-api, cohort-of-one - we know that: it is parked\n";
+        let text = "a: 1 # kueue-lab: allow old-api, cohort-of-one - we know that: it is stopped\n";
         let names: Vec<_> = allowed(text).map(|(_, name)| name).collect();
         assert_eq!(names, ["old-api", "cohort-of-one"]);
         assert_eq!(unknown_allowed("q.yaml", text), []);
