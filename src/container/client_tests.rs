@@ -1,4 +1,4 @@
-//! What clients such as SkyPilot's execute.
+//! Commands of clients such as SkyPilot's.
 
 use crate::tests::{container, exec_with};
 

@@ -24,7 +24,7 @@ pub struct ContainerConfig {
     pub is_busybox: bool,
     /// The file system.
     pub files: FileSystem,
-    /// What its processes see outside of the file system.
+    /// The system of its processes outside of the file system.
     pub system: Arc<dyn System>,
     /// Programs of the caller.
     pub programs: Vec<Arc<dyn Program>>,
@@ -126,7 +126,7 @@ impl Container {
             .collect()
     }
 
-    /// What its processes see outside of the file system.
+    /// The system of its processes outside of the file system.
     pub fn system(&self) -> &dyn System {
         &*self.config.system
     }

@@ -11,34 +11,34 @@ pub const ALL_PROCESSES_MEMORY: usize = 64 << 20;
 /// What a word takes beside its text, in bytes.
 pub(crate) const WORD_OVERHEAD: usize = 32;
 
-static ALL_HELD: AtomicUsize = AtomicUsize::new(0);
+static ALL_RESERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// The memory of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    held: AtomicUsize,
+    reserved: AtomicUsize,
     exhausted: AtomicBool,
 }
 
 /// Bytes that count for a process until they are dropped. A clone counts as well.
 #[derive(Debug)]
-pub(crate) struct MemoryHold {
+pub(crate) struct MemoryReservation {
     memory: Arc<Memory>,
     bytes: usize,
 }
 
 /// Adds to a counter unless the sum is above the limit.
 fn add(counter: &AtomicUsize, bytes: usize, limit: usize) -> bool {
-    let sum = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= limit);
+    let sum = |reserved: usize| reserved.checked_add(bytes).filter(|sum| *sum <= limit);
     counter
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
         .is_ok()
 }
 
 impl Memory {
-    /// A hold of nothing.
-    pub(crate) fn hold(self: &Arc<Self>) -> MemoryHold {
-        MemoryHold {
+    /// An empty reservation.
+    pub(crate) fn reserve(self: &Arc<Self>) -> MemoryReservation {
+        MemoryReservation {
             memory: self.clone(),
             bytes: 0,
         }
@@ -55,40 +55,40 @@ impl Memory {
     }
 }
 
-impl MemoryHold {
-    /// Holds more bytes, before they are allocated. False, and the process ends, if there are not
+impl MemoryReservation {
+    /// Reserves more bytes, before they are allocated. False, and the process ends, if there are not
     /// enough.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let mut is_held = add(&self.memory.held, bytes, PROCESS_MEMORY);
-        if is_held && !add(&ALL_HELD, bytes, ALL_PROCESSES_MEMORY) {
-            self.memory.held.fetch_sub(bytes, Ordering::Relaxed);
-            is_held = false;
+        let mut is_reserved = add(&self.memory.reserved, bytes, PROCESS_MEMORY);
+        if is_reserved && !add(&ALL_RESERVED, bytes, ALL_PROCESSES_MEMORY) {
+            self.memory.reserved.fetch_sub(bytes, Ordering::Relaxed);
+            is_reserved = false;
         }
-        match is_held {
+        match is_reserved {
             true => self.bytes += bytes,
             false => self.memory.exhaust(),
         }
-        is_held
+        is_reserved
     }
 
     /// Releases bytes.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        self.memory.held.fetch_sub(bytes, Ordering::Relaxed);
-        ALL_HELD.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.reserved.fetch_sub(bytes, Ordering::Relaxed);
+        ALL_RESERVED.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-impl Clone for MemoryHold {
+impl Clone for MemoryReservation {
     fn clone(&self) -> Self {
-        let mut clone = self.memory.hold();
+        let mut clone = self.memory.reserve();
         clone.grow(self.bytes);
         clone
     }
 }
 
-impl Drop for MemoryHold {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.shrink(self.bytes);
     }
@@ -101,15 +101,18 @@ mod tests {
     #[test]
     fn bytes_above_the_limit_end_the_process() {
         let memory = Arc::new(Memory::default());
-        let mut first = memory.hold();
+        let mut first = memory.reserve();
         assert!(first.grow(PROCESS_MEMORY / 2));
         let second = first.clone();
         assert!(!memory.is_exhausted());
         assert!(!first.grow(1) && memory.is_exhausted());
         drop(second);
         first.shrink(10);
-        assert_eq!(memory.held.load(Ordering::Relaxed), PROCESS_MEMORY / 2 - 10);
+        assert_eq!(
+            memory.reserved.load(Ordering::Relaxed),
+            PROCESS_MEMORY / 2 - 10
+        );
         drop(first);
-        assert_eq!(memory.held.load(Ordering::Relaxed), 0);
+        assert_eq!(memory.reserved.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What the processes of a container see outside of its file system.
+//! The system of a container's processes outside of its file system.
 
 use std::net::IpAddr;
 use std::time::Duration;

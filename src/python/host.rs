@@ -52,7 +52,7 @@ impl Arguments {
     }
 }
 
-/// What the program calls and reads outside of itself.
+/// The functions and values outside of the program.
 #[async_trait]
 pub trait Host: Send {
     /// The value of a name of a module, such as `sys.argv`; `None` if it is a function, class or module.

@@ -1,4 +1,4 @@
-//! Why a session ends.
+//! The error that ends a session.
 
 /// An error that ends the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -62,7 +62,7 @@ pub(crate) fn order(name: &str, is_directory: bool) -> Vec<(bool, Vec<u8>)> {
     parts
 }
 
-/// What an entry has in common with the one before it.
+/// The fields that an entry shares with the one before it.
 #[derive(Default)]
 struct PreviousEntry {
     name: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// What a path names.
+/// The type of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileType {
     /// A directory.
@@ -16,7 +16,7 @@ pub enum FileType {
 /// The attributes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    /// What it is.
+    /// The type.
     pub kind: FileType,
     /// Permissions.
     pub mode: u32,

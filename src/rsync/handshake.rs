@@ -20,7 +20,7 @@ const VARIABLE_FLAGS: u64 = 1 << 7;
 /// zlib. Its older variant differs for content that refers to blocks, which does not occur.
 const COMPRESSION: &str = "zlibx";
 
-/// What both sides agreed on.
+/// The negotiated parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) protocol: i32,

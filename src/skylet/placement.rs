@@ -18,7 +18,7 @@ impl Bundle {
     }
 }
 
-/// What jobs use on each node.
+/// The resources in use on each node.
 #[derive(Default)]
 pub(crate) struct Placements {
     used: Mutex<Vec<Bundle>>,

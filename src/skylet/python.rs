@@ -10,7 +10,7 @@ use crate::managed_job_scheduler;
 use crate::modules::Modules;
 use crate::runtime::{Runtime, expand_user};
 
-/// What is run.
+/// The program to run.
 enum Target {
     /// `-c PROGRAM`
     Program(String),

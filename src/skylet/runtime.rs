@@ -1,4 +1,4 @@
-//! [`Runtime`]: what the programs of one container share.
+//! [`Runtime`]: the shared state of the programs of one container.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ impl TaskOutput {
     ) {
         let mut line = Vec::new();
         while let Some(data) = output.recv().await {
-            // The log ends when there is no space left; the job goes on.
+            // The log ends when there is no space left; the job continues.
             let _ = container.write_file(log_path, &data, true);
             for byte in data {
                 line.push(byte);

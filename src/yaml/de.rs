@@ -75,7 +75,7 @@ impl<'de, 't> Reader<'de, 't> {
     }
 
     /// Sets this position on an error that has none: the innermost position wins.
-    fn placed<T>(self, result: Result<T, ReadError>) -> Result<T, ReadError> {
+    fn with_position<T>(self, result: Result<T, ReadError>) -> Result<T, ReadError> {
         result.map_err(|e| e.within(&self.track.path.borrow(), self.node.at))
     }
 
@@ -83,7 +83,7 @@ impl<'de, 't> Reader<'de, 't> {
     fn descend<T: DeserializeSeed<'de>>(self, step: &str, seed: T) -> Result<T::Value, ReadError> {
         let length = self.track.path.borrow().len();
         self.track.path.borrow_mut().push_str(step);
-        let result = self.placed(seed.deserialize(self));
+        let result = self.with_position(seed.deserialize(self));
         self.track.path.borrow_mut().truncate(length);
         result
     }
@@ -124,12 +124,12 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.placed(self.visit(visitor, &[]))
+        self.with_position(self.visit(visitor, &[]))
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.placed(match &self.node.kind {
-            // The most common mistake: an unquoted `yes` or `6` where a string is required.
+        self.with_position(match &self.node.kind {
+            // The most common error: an unquoted `yes` or `6` where a string is required.
             Kind::Bool(_) | Kind::Number(_) => Err(de::Error::custom(format_args!(
                 "expected a string, found {}; put quotes around it",
                 self.node.describe()
@@ -154,7 +154,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        self.placed(match name {
+        self.with_position(match name {
             LOCATED => visitor.visit_seq(LocatedParts::of(self)),
             _ => visitor.visit_newtype_struct(self),
         })
@@ -166,7 +166,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        self.placed(match &self.node.kind {
+        self.with_position(match &self.node.kind {
             // Serde would fill a struct from a list by position; manifests never mean that.
             Kind::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
             _ => self.visit(visitor, fields),
@@ -179,7 +179,7 @@ impl<'de> Deserializer<'de> for Reader<'de, '_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        self.placed(match &self.node.kind {
+        self.with_position(match &self.node.kind {
             Kind::Text(s) => visitor.visit_enum(s.as_str().into_deserializer()),
             Kind::Map(entries) if entries.len() == 1 => visitor.visit_enum(Variant {
                 entry: &entries[0],
@@ -319,7 +319,7 @@ impl<'de> VariantAccess<'de> for Reader<'de, '_> {
         <()>::deserialize(self)
     }
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
-        self.placed(seed.deserialize(self))
+        self.with_position(seed.deserialize(self))
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_any(visitor)
@@ -330,7 +330,7 @@ impl<'de> VariantAccess<'de> for Reader<'de, '_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         match &self.node.kind {
-            Kind::Map(entries) => self.placed(
+            Kind::Map(entries) => self.with_position(
                 MapAccessDeserializer::new(self.entries(entries, fields)).deserialize_any(visitor),
             ),
             _ => self.deserialize_any(visitor),

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 
 use crate::container::Container;
 use crate::filesystem::{Errno, FileSystem, Metadata, file_name};
-use crate::memory::{MemoryHold, WORD_OVERHEAD};
+use crate::memory::{MemoryReservation, WORD_OVERHEAD};
 use crate::shell::Shell;
 use crate::streams::{Closed, Input, Streams};
 
@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
     pub(crate) arguments: &'a [String],
     pub(crate) streams: &'a Streams,
     /// The memory of the data that the program reads.
-    holds: Mutex<Vec<MemoryHold>>,
+    reservations: Mutex<Vec<MemoryReservation>>,
 }
 
 impl<'a> Context<'a> {
@@ -34,7 +34,7 @@ impl<'a> Context<'a> {
                 .unwrap_or_default(),
             arguments: words.get(1..).unwrap_or_default(),
             streams,
-            holds: Mutex::default(),
+            reservations: Mutex::default(),
         }
     }
 
@@ -105,15 +105,15 @@ impl<'a> Context<'a> {
 
     /// All data of an input. It counts for the memory of the process as long as the program runs.
     pub(crate) async fn read_all(&self, input: &Input) -> Vec<u8> {
-        let mut hold = self.shell.hold_memory();
-        let data = input.read_all(&mut hold).await;
-        self.holds.lock().push(hold);
+        let mut reservation = self.shell.reserve_memory();
+        let data = input.read_all(&mut reservation).await;
+        self.reservations.lock().push(reservation);
         data
     }
 
     /// Whether the process has memory for a result of this size. If it has not, it ends.
     pub(crate) fn has_memory(&self, bytes: usize) -> bool {
-        self.shell.hold_memory().grow(bytes)
+        self.shell.reserve_memory().grow(bytes)
     }
 
     /// The content of all files, or of the standard input if there are none, and whether a file could not
@@ -131,12 +131,12 @@ impl<'a> Context<'a> {
             }
         }
         // Most programs divide the data into lines.
-        let mut hold = self.shell.hold_memory();
+        let mut reservation = self.shell.reserve_memory();
         let lines = all.iter().filter(|byte| **byte == b'\n').count();
-        if !hold.grow(lines * WORD_OVERHEAD) {
+        if !reservation.grow(lines * WORD_OVERHEAD) {
             all.clear();
         }
-        self.holds.lock().push(hold);
+        self.reservations.lock().push(reservation);
         Ok((all, failed))
     }
 

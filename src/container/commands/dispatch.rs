@@ -124,7 +124,7 @@ pub(crate) async fn run(
     let context = &mut context;
     match program {
         "true" | "sync" | "stty" | "clear" => Ok(0),
-        // No file systems of a type that is asked for.
+        // There are no file systems of the requested type.
         "false" | "findmnt" => Ok(1),
         "[" | "test" => environment::test(context).await,
         "echo" => printing::echo(context).await,

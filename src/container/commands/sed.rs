@@ -13,7 +13,7 @@ enum Address {
     Pattern(Regex),
 }
 
-/// What a command does.
+/// The action of a command.
 enum Action {
     Substitute {
         pattern: Regex,

@@ -46,7 +46,7 @@ impl StorageBudget {
     }
 }
 
-/// What an entry is.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Directory,

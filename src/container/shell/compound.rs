@@ -43,13 +43,13 @@ impl Shell {
                 body,
             } => self.run_while(condition, *until, body, streams).await,
             Compound::For { name, words, body } => {
-                let held;
+                let expanded_items;
                 let values = match words {
                     None => self.positional.clone(),
                     Some(words) => match self.expand_words(words, streams).await {
                         Ok(expanded) => {
-                            held = expanded;
-                            held.words.clone()
+                            expanded_items = expanded;
+                            expanded_items.words.clone()
                         }
                         Err(error) => return self.expansion_failed(&error, streams).await,
                     },

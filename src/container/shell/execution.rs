@@ -288,8 +288,8 @@ impl Shell {
             return Flow::Next;
         };
         if let Some(body) = self.functions.get(name).cloned() {
-            let mut hold = self.process.hold();
-            if !hold.grow(words_size(arguments)) {
+            let mut reservation = self.process.reserve();
+            if !reservation.grow(words_size(arguments)) {
                 let _ = streams.stderr.line("Killed").await;
                 self.status = KILLED;
                 return Flow::Exit;

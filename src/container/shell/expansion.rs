@@ -9,7 +9,7 @@ use kueue_lab_shell::syntax::{
 use super::fields::Fields;
 use super::pattern;
 use super::state::Shell;
-use crate::memory::{MemoryHold, WORD_OVERHEAD};
+use crate::memory::{MemoryReservation, WORD_OVERHEAD};
 use crate::streams::{Output, Streams};
 
 /// An expansion failed; the message is written and the command is not executed.
@@ -20,14 +20,14 @@ type Expanded<T> = Result<T, ExpansionError>;
 
 /// Words and the memory that they take.
 #[derive(Debug)]
-pub(super) struct HeldWords {
+pub(super) struct ExpandedWords {
     pub(super) words: Vec<String>,
-    _hold: MemoryHold,
+    _reservation: MemoryReservation,
 }
 
 /// The error of an expansion that takes too much memory.
-fn check(is_held: bool) -> Expanded<()> {
-    check_some(is_held.then_some(()))
+fn check(is_reserved: bool) -> Expanded<()> {
+    check_some(is_reserved.then_some(()))
 }
 
 fn check_some<T>(value: Option<T>) -> Expanded<T> {
@@ -40,26 +40,26 @@ impl Shell {
         &mut self,
         words: &[Word],
         streams: &Streams,
-    ) -> Expanded<HeldWords> {
+    ) -> Expanded<ExpandedWords> {
         let mut expanded = Vec::new();
-        let mut hold = self.process.hold();
+        let mut reservation = self.process.reserve();
         for word in words {
             for word in self.braces(word)? {
-                let fields = self.expand_word(&word, &mut hold, streams).await?;
-                check(hold.grow(fields.len() * WORD_OVERHEAD))?;
+                let fields = self.expand_word(&word, &mut reservation, streams).await?;
+                check(reservation.grow(fields.len() * WORD_OVERHEAD))?;
                 expanded.extend(fields);
             }
         }
-        Ok(HeldWords {
+        Ok(ExpandedWords {
             words: expanded,
-            _hold: hold,
+            _reservation: reservation,
         })
     }
 
     async fn expand_word(
         &mut self,
         word: &Word,
-        hold: &mut MemoryHold,
+        reservation: &mut MemoryReservation,
         streams: &Streams,
     ) -> Expanded<Vec<String>> {
         let separators = self.get("IFS").unwrap_or_else(|| " \t\n".into());
@@ -84,7 +84,7 @@ impl Shell {
                         if index > 0 {
                             fields.end_field();
                         }
-                        check(hold.grow(value.len()))?;
+                        check(reservation.grow(value.len()))?;
                         fields.quoted(value);
                     }
                     if values.is_empty() && word.len() <= 2 {
@@ -94,7 +94,7 @@ impl Shell {
                 }
                 part => {
                     let (text, quoted) = self.part_text(part, streams).await?;
-                    check(hold.grow(text.len()))?;
+                    check(reservation.grow(text.len()))?;
                     match quoted {
                         true => fields.quoted(&text),
                         false => fields.split(&text),
@@ -119,7 +119,7 @@ impl Shell {
         streams: &Streams,
     ) -> Expanded<String> {
         let mut text = String::new();
-        let mut hold = self.process.hold();
+        let mut reservation = self.process.reserve();
         for (index, part) in word.iter().enumerate() {
             match part {
                 Part::Literal(literal) if index == 0 => {
@@ -128,7 +128,7 @@ impl Shell {
                 Part::Literal(literal) => text.push_str(literal),
                 part => {
                     let (part, quoted) = self.part_text(part, streams).await?;
-                    check(hold.grow(part.len()))?;
+                    check(reservation.grow(part.len()))?;
                     match quoted {
                         true => text.push_str(&pattern::quote(&part)),
                         false => text.push_str(&part.replace('\\', "\\\\")),
@@ -155,8 +155,10 @@ impl Shell {
         if self.dialect != Dialect::Bash {
             return Ok(vec![word.clone()]);
         }
-        let mut hold = self.process.hold();
-        let words = expand_braces(word, &mut { BRACE_LETTERS }, |bytes| hold.grow(bytes));
+        let mut reservation = self.process.reserve();
+        let words = expand_braces(word, &mut { BRACE_LETTERS }, |bytes| {
+            reservation.grow(bytes)
+        });
         check_some(words)
     }
 
@@ -292,7 +294,7 @@ impl Shell {
                 let pattern = self.expand_pattern(pattern, streams).await?;
                 let with = self.expand_text(with, streams).await?;
                 check_some(pattern::replace(&pattern, &known, &with, *all, |size| {
-                    self.process.hold().grow(size)
+                    self.process.reserve().grow(size)
                 }))?
             }
             Operation::Substring { offset, length } => {
@@ -312,7 +314,7 @@ impl Shell {
 
     /// The output of a command substitution, without line feeds at its end.
     async fn substitute(&mut self, list: &List, streams: &Streams) -> String {
-        let (stdout, buffer) = Output::buffer(self.process.hold());
+        let (stdout, buffer) = Output::buffer(self.process.reserve());
         let streams = Streams {
             stdout,
             ..streams.clone()

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::state::Shell;
 use crate::container::Container;
-use crate::memory::{Memory, MemoryHold, PROCESS_MEMORY};
+use crate::memory::{Memory, MemoryReservation, PROCESS_MEMORY};
 use crate::streams::{Closed, Streams};
 
 /// Maximum number of commands that a process executes.
@@ -76,9 +76,9 @@ impl Process {
         JobsGuard(self.clone())
     }
 
-    /// A hold of no memory.
-    pub(crate) fn hold(&self) -> MemoryHold {
-        self.memory.hold()
+    /// An empty reservation of memory.
+    pub(crate) fn reserve(&self) -> MemoryReservation {
+        self.memory.reserve()
     }
 
     /// The message of a process that a limit ended; `None` if it is within its limits.

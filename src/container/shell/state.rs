@@ -10,7 +10,7 @@ use super::arrays::{self, Arrays};
 use super::process::Process;
 use crate::container::Container;
 use crate::filesystem::{file_name, normalize};
-use crate::memory::{MemoryHold, WORD_OVERHEAD};
+use crate::memory::{MemoryReservation, WORD_OVERHEAD};
 use crate::streams::TerminalSize;
 use kueue_lab_shell::syntax::{Command, Dialect};
 
@@ -83,7 +83,7 @@ pub(crate) struct Shell {
     /// The interrupts and the size of the terminal.
     pub(super) terminal: Option<(watch::Receiver<u64>, watch::Receiver<TerminalSize>)>,
     /// The memory of the variables.
-    hold: MemoryHold,
+    reservation: MemoryReservation,
 }
 
 /// The memory that words take, in bytes.
@@ -116,10 +116,10 @@ impl Shell {
         default("HOSTNAME", &config.hostname);
         default("HOME", "/root");
         let pid = process.container().next_pid();
-        let mut hold = process.hold();
-        hold.grow(variables.values().map(|v| v.value.len()).sum());
+        let mut reservation = process.reserve();
+        reservation.grow(variables.values().map(|v| v.value.len()).sum());
         Self {
-            hold,
+            reservation,
             process,
             dialect: Dialect::Posix,
             name: "sh".into(),
@@ -145,9 +145,9 @@ impl Shell {
         self.process.container()
     }
 
-    /// A hold of no memory of the process.
-    pub(crate) fn hold_memory(&self) -> MemoryHold {
-        self.process.hold()
+    /// An empty reservation of memory.
+    pub(crate) fn reserve_memory(&self) -> MemoryReservation {
+        self.process.reserve()
     }
 
     pub(crate) fn directory(&self) -> &str {
@@ -204,7 +204,7 @@ impl Shell {
     /// of its variables.
     pub(super) fn subshell(&self) -> Self {
         let mut subshell = self.clone();
-        subshell.hold.grow(words_size(&self.positional));
+        subshell.reservation.grow(words_size(&self.positional));
         subshell
     }
 
@@ -267,10 +267,11 @@ impl Shell {
         }
         self.arrays.remove(name);
         let variable = self.variables.entry(name.to_owned()).or_default();
-        self.hold.shrink(variable.value.len() + WORD_OVERHEAD);
-        let is_held = self.hold.grow(value.len() + WORD_OVERHEAD);
+        self.reservation
+            .shrink(variable.value.len() + WORD_OVERHEAD);
+        let is_reserved = self.reservation.grow(value.len() + WORD_OVERHEAD);
         variable.value = value;
-        is_held
+        is_reserved
     }
 
     /// The size of all variables, in bytes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::sync::{Mutex, mpsc};
 
-use crate::memory::MemoryHold;
+use crate::memory::MemoryReservation;
 
 /// Size of a piece of a file, in bytes.
 const PIECE: usize = 64 << 10;
@@ -100,16 +100,16 @@ impl Input {
         }
     }
 
-    /// All data up to the end, or until `hold` has no space, which ends the process.
-    pub(crate) async fn read_all(&self, hold: &mut MemoryHold) -> Vec<u8> {
+    /// All data up to the end, or until `reservation` has no space, which ends the process.
+    pub(crate) async fn read_all(&self, reservation: &mut MemoryReservation) -> Vec<u8> {
         let mut reader = self.0.lock().await;
-        let mut held = 0;
+        let mut reserved = 0;
         loop {
             let length = reader.buffer.len();
-            if !hold.grow(length - held) {
+            if !reservation.grow(length - reserved) {
                 return Vec::new();
             }
-            held = length;
+            reserved = length;
             if !reader.fill().await {
                 return take(&mut reader.buffer, length);
             }

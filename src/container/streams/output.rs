@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::container::Container;
-use crate::memory::MemoryHold;
+use crate::memory::MemoryReservation;
 
 /// Maximum size of a piece of output, in bytes.
 const PIECE: usize = 32 << 10;
@@ -33,13 +33,13 @@ enum Kind {
 /// The output of a command substitution.
 pub(crate) struct CapturedOutput {
     data: Vec<u8>,
-    hold: MemoryHold,
+    reservation: MemoryReservation,
 }
 
 impl CapturedOutput {
     /// The data so far.
     pub(crate) fn take(&mut self) -> Vec<u8> {
-        self.hold.shrink(self.data.len());
+        self.reservation.shrink(self.data.len());
         std::mem::take(&mut self.data)
     }
 }
@@ -62,11 +62,11 @@ impl Output {
         Self(Kind::File(container, path.into()))
     }
 
-    /// Output that is collected in memory, and counts for `hold`.
-    pub(crate) fn buffer(hold: MemoryHold) -> (Self, Arc<Mutex<CapturedOutput>>) {
+    /// Output that is collected in memory, and counts for `reservation`.
+    pub(crate) fn buffer(reservation: MemoryReservation) -> (Self, Arc<Mutex<CapturedOutput>>) {
         let captured = CapturedOutput {
             data: Vec::new(),
-            hold,
+            reservation,
         };
         let buffer = Arc::new(Mutex::new(captured));
         (Self(Kind::Buffer(buffer.clone())), buffer)
@@ -101,7 +101,7 @@ impl Output {
             }
             Kind::Buffer(buffer) => {
                 let mut buffer = buffer.lock();
-                if !buffer.hold.grow(data.len()) {
+                if !buffer.reservation.grow(data.len()) {
                     return Err(Closed);
                 }
                 buffer.data.extend_from_slice(data);

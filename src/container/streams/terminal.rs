@@ -31,7 +31,7 @@ pub(crate) struct Terminal {
     pub(crate) interrupts: watch::Receiver<u64>,
 }
 
-/// What a key does.
+/// The action of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     /// A line is complete.

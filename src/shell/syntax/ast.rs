@@ -161,7 +161,7 @@ pub struct Redirect {
     pub kind: RedirectKind,
 }
 
-/// What a descriptor is redirected to.
+/// The target of a redirection.
 #[derive(Clone, Debug)]
 pub enum RedirectKind {
     /// `<`

@@ -17,7 +17,7 @@ enum Atom {
 }
 
 /// The words of a word with brace expressions, the leftmost one varying slowest. `letters` is what remains of
-/// [`BRACE_LETTERS`]. `has_space` is asked for the bytes of copies of the word before they are made; `None` if it
+/// [`BRACE_LETTERS`]. `has_space` is called with the bytes of copies of the word before they are made; `None` if it
 /// returns false.
 pub fn expand_braces(
     word: &Word,

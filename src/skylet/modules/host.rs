@@ -53,7 +53,7 @@ impl Modules {
 
     /// Writes to the standard output.
     pub(super) async fn print(&self, text: impl Into<String>) {
-        // Without a reader the program goes on, as Python does until its buffer is written.
+        // Without a reader the program continues, as Python does until its buffer is written.
         let _ = self.output.send(text.into()).await;
     }
 }

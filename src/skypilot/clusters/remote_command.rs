@@ -41,7 +41,7 @@ pub enum ExecError {
         reason: String,
     },
     /// The connection ended before the command.
-    #[error("the connection to the Pod {0} is lost; its job goes on if the Pod still runs")]
+    #[error("the connection to the Pod {0} is lost; its job continues if the Pod still runs")]
     Lost(String),
 }
 
