@@ -4,6 +4,7 @@
 //! object and patches the difference. Must not know why a change is made.
 
 mod admission_checks;
+mod admitted_condition;
 mod conditions;
 mod eviction;
 mod finish;
@@ -14,12 +15,11 @@ mod status_change;
 
 pub(crate) use admission_checks::admission_checks_for_admission;
 pub use admission_checks::admission_checks_for_workload;
+pub use admitted_condition::sync_admitted_condition;
 pub use conditions::{condition, set_condition};
 pub use eviction::{Eviction, evict};
 pub use finish::finish;
 pub use preemption_gate::open_preemption_gate;
-pub use quota_reservation::{
-    release_evicted, set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
-};
+pub use quota_reservation::{release_evicted, set_quota_reservation, unset_quota_reservation};
 pub use resource_requests::{propagate_resource_requests, resource_requests};
 pub use status_change::StatusChange;

@@ -6,12 +6,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::admission_checks::has_all_required_checks;
+use super::admitted_condition::sync_admitted_condition;
 use super::eviction::{Eviction, evict, set_preempted};
 use super::finish::finish;
 use super::preemption_gate::set_blocked_on_preemption_gates;
-use super::quota_reservation::{
-    set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
-};
+use super::quota_reservation::{set_quota_reservation, unset_quota_reservation};
 use super::resource_requests::propagate_resource_requests;
 use crate::feature_gates::Gates;
 use kueue_lab_api::v1beta2::{Admission, PodSetRequest, Workload};
