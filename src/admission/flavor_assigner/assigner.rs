@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use super::assignment::{
     Assignment, AssignmentStatus, FlavorAssignment, NominationMapping, PodSetAssignment,
-    TopologyFailure,
 };
 use super::flavor_attempts::FlavorAssignmentAttempts;
 use super::granular_mode::{FlavorAssignmentMode, PreemptionPossibility};
 use super::tas_flavor_assigner::pod_set_group_name;
 use crate::cache::{FlavorFungibilityConfig, HierarchyNodeId, PreemptionPolicies, ResourceGroup};
-use crate::queue::QuotaReservedReason;
 use crate::resources::{Amount, FlavorName, FlavorResourceId, Requests, ResourceName};
 use crate::snapshot_transaction::SnapshotTransaction;
-use crate::tas::FindOptions;
 use crate::topology_assignment::decode;
 use crate::workload::{AssignmentClusterQueueState, Info, PodSetResources};
 
@@ -346,74 +343,5 @@ impl<'a> FlavorAssigner<'a> {
         }
         assignment.last_state.last_tried_flavor_idx.push(tried);
         assignment.pod_sets.push(assigned);
-    }
-
-    /// Finds topology assignments in the assigned flavors.
-    fn assign_topology(&self, assignment: &mut Assignment, snapshot: &mut SnapshotTransaction<'_>) {
-        let replaced = self.replaced.map(|r| &**r);
-        let requests =
-            assignment.workload_topology_requests(self.wl, replaced, snapshot, self.node);
-        let options = FindOptions {
-            simulate_empty: false,
-            workload: Some(&self.wl.obj),
-        };
-        if assignment.fix_representative_mode() == FlavorAssignmentMode::Fit {
-            let result = snapshot.find_topology_assignments(&requests, options);
-            let failure = result
-                .failure()
-                .map(|(ps, why, _)| (ps.to_owned(), why.to_string()));
-            match failure {
-                Some((pod_set, reason)) => {
-                    if let Some(at) = assignment.position(&pod_set) {
-                        assignment.pod_sets[at].status.reasons.push(reason.into());
-                    }
-                    assignment.update_mode(&pod_set, FlavorAssignmentMode::Preempt);
-                }
-                None => assignment.update_for_tas_result(result, self.wl, snapshot, self.node),
-            }
-        }
-        // Nothing is preempted to replace a failed node.
-        if assignment.fix_representative_mode() == FlavorAssignmentMode::Preempt
-            && self.wl.obj.status.unhealthy_nodes.is_empty()
-        {
-            let empty = FindOptions {
-                simulate_empty: true,
-                ..options
-            };
-            let result = snapshot.find_topology_assignments(&requests, empty);
-            let failure = result
-                .failure()
-                .map(|(ps, why, flavor)| (ps.to_owned(), why.to_string(), flavor.clone()));
-            match failure {
-                Some((pod_set, why, flavor)) => {
-                    // It would not fit in an empty cluster.
-                    assignment.topology_failure = Some(TopologyFailure {
-                        pod_set: pod_set.clone(),
-                        flavor: flavor.clone(),
-                        reason: why.into(),
-                    });
-                    if snapshot.config.gates.unadmitted_workloads_observability {
-                        self.mark_attempt(assignment, &pod_set, &flavor);
-                    }
-                    assignment.update_mode(&pod_set, FlavorAssignmentMode::NoFit);
-                }
-                // The quota may suffice while the topology is fragmented.
-                None => {
-                    assignment.update_mode_for_requests(&requests, FlavorAssignmentMode::Preempt)
-                }
-            }
-        }
-    }
-
-    fn mark_attempt(&self, assignment: &mut Assignment, pod_set: &str, flavor: &FlavorName) {
-        let Some(at) = assignment.position(pod_set) else {
-            return;
-        };
-        let group = assignment.pod_sets[at].group;
-        let attempts = assignment.attempts.get_mut(group).into_iter().flatten();
-        if let Some(attempt) = attempts.into_iter().find(|a| a.flavor == *flavor) {
-            attempt.mode = FlavorAssignmentMode::NoFit;
-            attempt.no_fit_reason = Some(QuotaReservedReason::TopologyPlacementFailed);
-        }
     }
 }

@@ -7,10 +7,9 @@ use k8s_openapi::api::core::v1::PodSpec;
 
 use super::assignment::AssignmentStatus;
 use super::resource_attempt::FlavorMismatch;
-use super::tas_flavor_assigner::{is_tas_implied, is_tas_requested};
+use super::tas_flavor_assigner::check_pod_set_and_flavor_match_for_tas;
 use crate::cache::{HierarchyNodeId, ResourceGroup};
 use crate::kube::node_affinity::RequiredNodeAffinity;
-use crate::kube::pod_requests::pod_template_requests;
 use crate::kube::taints::{describe, find_untolerated};
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
@@ -100,41 +99,5 @@ pub(super) fn no_fit_status(reason: String) -> AssignmentStatus {
     AssignmentStatus {
         reasons: vec![reason.into()],
         error: None,
-    }
-}
-
-/// Why a flavor does not support the topology request of a pod set.
-fn check_pod_set_and_flavor_match_for_tas(
-    snapshot: &SnapshotTransaction<'_>,
-    node: HierarchyNodeId,
-    ps: &PodSet,
-    flavor: &ResourceFlavor,
-    group: &ResourceGroup,
-) -> Option<String> {
-    let queue = snapshot.cluster_queue(node)?;
-    let name = flavor.metadata.name.as_deref().unwrap_or_default();
-    if !is_tas_requested(ps, queue) {
-        return flavor
-            .spec
-            .topology_name
-            .is_some()
-            .then(|| format!("Flavor {name:?} supports only TopologyAwareScheduling"));
-    }
-    if is_tas_implied(ps, queue) {
-        return None;
-    }
-    if flavor.spec.topology_name.is_none() {
-        // A flavor for quota only, of resources that the pods do not request.
-        let requests = pod_template_requests(&ps.template);
-        let provides = requests.iter().any(|(resource, _)| group.covers(resource));
-        return provides
-            .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));
-    }
-    match snapshot.tas_flavor(node, name) {
-        None => Some(format!("Flavor {name:?} information missing in TAS cache")),
-        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => Some(format!(
-            "Flavor {name:?} does not contain the requested level"
-        )),
-        Some(_) => None,
     }
 }

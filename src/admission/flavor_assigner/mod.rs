@@ -7,6 +7,7 @@
 mod assigner;
 mod assignment;
 mod find_flavor;
+mod fits_resource_quota;
 mod flavor_attempts;
 mod flavor_eligibility;
 mod flavor_fungibility;

@@ -1,4 +1,5 @@
-//! Topology requests and topology usage of a flavor assignment.
+//! Topology-aware scheduling of a flavor assignment: whether a flavor supports a pod set, topology
+//! requests, topology assignments and their usage.
 //!
 //! Must not know how topology assignments are computed.
 
@@ -6,17 +7,19 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::assignment::Assignment;
+use super::assigner::FlavorAssigner;
+use super::assignment::{Assignment, TopologyFailure};
 use super::granular_mode::FlavorAssignmentMode;
-use crate::cache::{ClusterQueue, HierarchyNodeId};
+use crate::cache::{ClusterQueue, HierarchyNodeId, ResourceGroup};
 use crate::kube::pod_requests::pod_template_requests;
+use crate::queue::QuotaReservedReason;
 use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
-use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
+use crate::tas::{FindOptions, TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
 use crate::topology_assignment::decode;
 use crate::workload::{Info, TasUsage, TopologyDomainRequests, predicates};
 use kueue_lab_api::v1beta2::{
-    Admission, CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment,
+    Admission, CheckState, DelayedTopologyRequestState, PodSet, ResourceFlavor, TopologyAssignment,
 };
 
 /// Why a pod set has no topology request.
@@ -47,6 +50,117 @@ pub(crate) fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
 /// Whether topology-aware scheduling is requested or implied.
 pub(crate) fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
     predicates::is_explicitly_requesting_tas(ps) || is_tas_implied(ps, queue)
+}
+
+/// Why a flavor does not support the topology request of a pod set.
+pub(super) fn check_pod_set_and_flavor_match_for_tas(
+    snapshot: &SnapshotTransaction<'_>,
+    node: HierarchyNodeId,
+    ps: &PodSet,
+    flavor: &ResourceFlavor,
+    group: &ResourceGroup,
+) -> Option<String> {
+    let queue = snapshot.cluster_queue(node)?;
+    let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    if !is_tas_requested(ps, queue) {
+        return flavor
+            .spec
+            .topology_name
+            .is_some()
+            .then(|| format!("Flavor {name:?} supports only TopologyAwareScheduling"));
+    }
+    if is_tas_implied(ps, queue) {
+        return None;
+    }
+    if flavor.spec.topology_name.is_none() {
+        // A flavor for quota only, of resources that the pods do not request.
+        let requests = pod_template_requests(&ps.template);
+        let provides = requests.iter().any(|(resource, _)| group.covers(resource));
+        return provides
+            .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));
+    }
+    match snapshot.tas_flavor(node, name) {
+        None => Some(format!("Flavor {name:?} information missing in TAS cache")),
+        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => Some(format!(
+            "Flavor {name:?} does not contain the requested level"
+        )),
+        Some(_) => None,
+    }
+}
+
+impl FlavorAssigner<'_> {
+    /// Finds topology assignments in the assigned flavors.
+    pub(super) fn assign_topology(
+        &self,
+        assignment: &mut Assignment,
+        snapshot: &mut SnapshotTransaction<'_>,
+    ) {
+        let replaced = self.replaced.map(|r| &**r);
+        let requests =
+            assignment.workload_topology_requests(self.wl, replaced, snapshot, self.node);
+        let options = FindOptions {
+            simulate_empty: false,
+            workload: Some(&self.wl.obj),
+        };
+        if assignment.fix_representative_mode() == FlavorAssignmentMode::Fit {
+            let result = snapshot.find_topology_assignments(&requests, options);
+            let failure = result
+                .failure()
+                .map(|(ps, why, _)| (ps.to_owned(), why.to_string()));
+            match failure {
+                Some((pod_set, reason)) => {
+                    if let Some(at) = assignment.position(&pod_set) {
+                        assignment.pod_sets[at].status.reasons.push(reason.into());
+                    }
+                    assignment.update_mode(&pod_set, FlavorAssignmentMode::Preempt);
+                }
+                None => assignment.update_for_tas_result(result, self.wl, snapshot, self.node),
+            }
+        }
+        // Nothing is preempted to replace a failed node.
+        if assignment.fix_representative_mode() == FlavorAssignmentMode::Preempt
+            && self.wl.obj.status.unhealthy_nodes.is_empty()
+        {
+            let empty = FindOptions {
+                simulate_empty: true,
+                ..options
+            };
+            let result = snapshot.find_topology_assignments(&requests, empty);
+            let failure = result
+                .failure()
+                .map(|(ps, why, flavor)| (ps.to_owned(), why.to_string(), flavor.clone()));
+            match failure {
+                Some((pod_set, why, flavor)) => {
+                    // It would not fit in an empty cluster.
+                    assignment.topology_failure = Some(TopologyFailure {
+                        pod_set: pod_set.clone(),
+                        flavor: flavor.clone(),
+                        reason: why.into(),
+                    });
+                    if snapshot.config.gates.unadmitted_workloads_observability {
+                        self.mark_attempt(assignment, &pod_set, &flavor);
+                    }
+                    assignment.update_mode(&pod_set, FlavorAssignmentMode::NoFit);
+                }
+                // The quota may suffice while the topology is fragmented.
+                None => {
+                    assignment.update_mode_for_requests(&requests, FlavorAssignmentMode::Preempt)
+                }
+            }
+        }
+    }
+
+    fn mark_attempt(&self, assignment: &mut Assignment, pod_set: &str, flavor: &FlavorName) {
+        let Some(at) = assignment.position(pod_set) else {
+            return;
+        };
+        let group = assignment.pod_sets[at].group;
+        let attempts = assignment.attempts.get_mut(group).into_iter().flatten();
+        if let Some(attempt) = attempts.into_iter().find(|a| a.flavor == *flavor) {
+            attempt.mode = FlavorAssignmentMode::NoFit;
+            attempt.no_fit_reason = Some(QuotaReservedReason::TopologyPlacementFailed);
+        }
+    }
 }
 
 impl Assignment {
