@@ -1,14 +1,10 @@
-//! Events of ResourceFlavors, AdmissionChecks, Topologies, Namespaces, LimitRanges and
-//! RuntimeClasses.
+//! Events of ResourceFlavors, AdmissionChecks and Topologies.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{LimitRange, Namespace};
-use k8s_openapi::api::node::v1::RuntimeClass;
 
 use super::Engine;
-use crate::workload::predicates;
 use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
 
 impl Engine {
@@ -92,60 +88,5 @@ impl Engine {
     pub fn delete_topology(&mut self, name: &str) {
         self.store.topologies.remove(name);
         self.cache.delete_topology(name, &self.config);
-    }
-
-    /// Adds or updates a Namespace. Inadmissible workloads of the ClusterQueues whose selector
-    /// newly matches it are requeued.
-    pub fn upsert_namespace(&mut self, namespace: &Namespace, now: Timestamp) {
-        let Some(old) = self.cluster_objects.upsert_namespace(namespace) else {
-            return;
-        };
-        let labels = namespace.metadata.labels.clone().unwrap_or_default();
-        if old != labels {
-            let before = self.cache.matching_cluster_queues(&old);
-            let mut retry = self.cache.matching_cluster_queues(&labels);
-            retry.retain(|name| !before.contains(name));
-            self.notify_retry_inadmissible(retry, now);
-        }
-    }
-
-    /// Deletes a Namespace.
-    pub fn delete_namespace(&mut self, name: &str) {
-        self.cluster_objects.remove_namespace(name);
-    }
-
-    /// Adds or updates a LimitRange.
-    pub fn upsert_limit_range(&mut self, range: LimitRange, now: Timestamp) {
-        let namespace = range.metadata.namespace.clone().unwrap_or_default();
-        self.cluster_objects.upsert_limit_range(range);
-        self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
-    }
-
-    /// Deletes a LimitRange.
-    pub fn delete_limit_range(&mut self, namespace: &str, name: &str, now: Timestamp) {
-        self.cluster_objects.remove_limit_range(namespace, name);
-        self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
-    }
-
-    /// Adds or updates a RuntimeClass.
-    pub fn upsert_runtime_class(&mut self, class: &RuntimeClass, now: Timestamp) {
-        self.cluster_objects.upsert_runtime_class(class);
-        let name = class.metadata.name.clone().unwrap_or_default();
-        self.requeue_users(&name, now);
-    }
-
-    /// Deletes a RuntimeClass.
-    pub fn delete_runtime_class(&mut self, name: &str, now: Timestamp) {
-        self.cluster_objects.remove_runtime_class(name);
-        self.requeue_users(name, now);
-    }
-
-    fn requeue_users(&mut self, runtime_class: &str, now: Timestamp) {
-        let uses = |wl: &kueue_lab_api::v1beta2::Workload| {
-            let specs = wl.spec.pod_sets.iter();
-            let mut specs = specs.filter_map(|ps| ps.template.spec.as_ref());
-            specs.any(|spec| spec.runtime_class_name.as_deref() == Some(runtime_class))
-        };
-        self.requeue_pending(uses, now);
     }
 }
