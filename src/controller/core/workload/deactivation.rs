@@ -8,12 +8,29 @@ use serde_json::json;
 
 use super::evict::evict;
 use crate::ControllerContext;
+use crate::update;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::{Eviction, set_condition};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
+
+/// Sets `spec.active` of a Workload with DeactivationTarget to false. None if it has none.
+pub(super) async fn reconcile_deactivation_target(
+    shared: &ControllerContext,
+    wl: &Workload,
+) -> kube::Result<Option<ReconcileResult>> {
+    if !wl.is_condition_true(c::DEACTIVATION_TARGET) {
+        return Ok(None);
+    }
+    let mut after = wl.clone();
+    after.spec.active = Some(false);
+    let api = workload_patching::workload_api(shared, predicates::namespace(wl));
+    let written = update::update(&api, &after).await?;
+    shared.informers.workloads.observe_write(written);
+    Ok(Some(ReconcileResult::Done))
+}
 
 /// Evicts a deactivated Workload and clears its requeue state. None if both are done.
 pub(super) async fn reconcile_deactivated(

@@ -4,19 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::deactivation::set_deactivation_target;
 use super::evict::evict;
+use super::requeue_backoff::{trigger_deactivation, update_requeue_state};
 use crate::ControllerContext;
 use kueue_lab_admission::status::Eviction;
 use kueue_lab_admission::workload::predicates;
-use kueue_lab_api::config::{RequeuingStrategy, WaitForPodsReady};
+use kueue_lab_api::config::WaitForPodsReady;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
-
-/// Backoffs are extended by at most this fraction.
-const JITTER: f64 = 0.0001;
 
 fn signed(span: kueue_lab_api::config::Duration) -> SignedDuration {
     SignedDuration::from_nanos(span.as_nanos())
@@ -75,20 +71,7 @@ pub(super) async fn reconcile_not_ready_timeout(
         return Ok(Some(remaining.unsigned_abs()));
     }
     let strategy = waiting.requeuing_strategy.clone().unwrap_or_default();
-    let count = wl
-        .status
-        .requeue_state
-        .as_ref()
-        .and_then(|s| s.count)
-        .unwrap_or(0);
-    let next = count.saturating_add(1);
-    if strategy
-        .backoff_limit_count
-        .is_some_and(|limit| next > limit)
-    {
-        let reason = c::deactivation::REQUEUING_LIMIT_EXCEEDED;
-        let message = "exceeding the maximum number of re-queuing retries";
-        set_deactivation_target(shared, wl, reason, message, |_| {}).await?;
+    if trigger_deactivation(shared, wl, &strategy).await? {
         return Ok(None);
     }
     let (namespace, name) = (predicates::namespace(wl), predicates::name(wl));
@@ -97,44 +80,10 @@ pub(super) async fn reconcile_not_ready_timeout(
         cause: cause.to_owned(),
         message: format!("Exceeded the PodsReady timeout {namespace}/{name}"),
     };
-    let delay = requeue_backoff(&strategy, next, shared.ctx.entropy.unit());
-    let at = shared
-        .now()
-        .saturating_add(delay)
-        .unwrap_or(jiff::Timestamp::MAX);
+    let (now, jitter) = (shared.now(), shared.ctx.entropy.unit());
     evict(shared, wl, &eviction, |wl| {
-        let state = wl.status.requeue_state.get_or_insert_default();
-        if state.requeue_at.as_ref().is_none_or(|known| known.0 < at) {
-            state.requeue_at = Some(Time(at));
-        }
-        state.count = Some(next);
+        update_requeue_state(wl, &strategy, now, jitter);
     })
     .await?;
     Ok(None)
-}
-
-/// The backoff before requeue number `count`; `jitter` is in `[0, 1)`.
-fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, jitter: f64) -> SignedDuration {
-    let base = f64::from(strategy.backoff_base_seconds());
-    let max = f64::from(strategy.backoff_max_seconds());
-    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(max);
-    SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER))
-        .unwrap_or(SignedDuration::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backoff_doubles_up_to_the_maximum() {
-        let strategy = RequeuingStrategy {
-            backoff_base_seconds: Some(60),
-            backoff_max_seconds: Some(300),
-            ..Default::default()
-        };
-        let seconds = |count| requeue_backoff(&strategy, count, 0.0).as_secs();
-        assert_eq!([1, 2, 3, 4, 5].map(seconds), [60, 120, 240, 300, 300]);
-        assert_eq!(requeue_backoff(&strategy, 1, 0.5).as_millis(), 60_003);
-    }
 }

@@ -134,10 +134,12 @@ async fn reconcile_workload(
         DraOutcome::Continue(wl) => wl,
         DraOutcome::Stop(outcome) => return Ok(outcome),
     };
-    let settled = if wl.spec.is_active() {
-        requeue_backoff::reconcile_active(shared, &wl).await?
-    } else {
+    let settled = if !wl.spec.is_active() {
         deactivation::reconcile_deactivated(shared, &wl).await?
+    } else if let Some(outcome) = deactivation::reconcile_deactivation_target(shared, &wl).await? {
+        Some(outcome)
+    } else {
+        requeue_backoff::reconcile_requeue_backoff(shared, &wl).await?
     };
     if let Some(outcome) = settled {
         return Ok(outcome);
