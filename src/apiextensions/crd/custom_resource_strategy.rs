@@ -11,7 +11,7 @@ use super::schema_source::SchemaSource;
 use super::{cel, custom_resource_validation, embedded_resource, list_type};
 use kueue_lab_apimachinery::metadata_validation;
 use kueue_lab_apimachinery::schema::go_format::go_text;
-use kueue_lab_apimachinery::schema::{Schema, ValueType, prune};
+use kueue_lab_apimachinery::schema::{Schema, ValueType, defaulting};
 use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
 use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
 use kueue_lab_apimachinery::strategy::table_column::{OBJECT_NAME, TableColumn};
@@ -168,7 +168,7 @@ impl Strategy for CustomResourceStrategy {
     }
 
     fn set_defaults(&self, object: &mut Value) {
-        prune::default(self.root_schema(), object);
+        defaulting::default(self.root_schema(), object);
     }
 
     fn prepare_for_subresource_update(&self, subresource: &str, new: &mut Value, old: &Value) {

@@ -7,6 +7,7 @@
 pub(crate) mod builtin_types;
 pub mod decode;
 pub mod decode_limits;
+pub mod defaulting;
 mod field;
 pub mod go_format;
 pub mod prune;

@@ -1,5 +1,5 @@
 //! Decoding of custom resources: prunes and reports unknown fields, drops non-nullable nulls
-//! without default, and coerces metadata. [`default`] sets the defaults.
+//! without default, and coerces metadata.
 
 use serde_json::{Map, Value};
 
@@ -130,39 +130,4 @@ fn fields(
 /// Whether a null value is dropped: the field is not nullable and has no default.
 fn drops_null(field: &Field, value: &Value) -> bool {
     value.is_null() && !field.schema.nullable && field.default.is_none()
-}
-
-/// Sets the defaults of the schema of a custom resource.
-pub fn default(schema: &Schema, value: &mut Value) {
-    match (&schema.value_type, value) {
-        (ValueType::Struct(value_type), Value::Object(map)) => {
-            for field in value_type.fields.iter() {
-                let Some(default) = &field.default else {
-                    continue;
-                };
-                let unset = match map.get(&*field.name) {
-                    None => true,
-                    Some(value) => value.is_null() && !field.schema.nullable,
-                };
-                if unset {
-                    map.insert(field.name.to_string(), default.clone());
-                }
-            }
-            for (name, value) in map.iter_mut() {
-                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
-                    default(&field.schema, value);
-                }
-            }
-        }
-        (ValueType::Map(value_type), Value::Object(map)) => {
-            map.values_mut()
-                .for_each(|value| default(&value_type.value, value));
-        }
-        (ValueType::List(value_type), Value::Array(items)) => {
-            items
-                .iter_mut()
-                .for_each(|item| default(&value_type.item, item));
-        }
-        _ => {}
-    }
 }

@@ -15,7 +15,7 @@ use crate::storage::Store;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
-use kueue_lab_apimachinery::schema::prune::default;
+use kueue_lab_apimachinery::schema::defaulting::default;
 use kueue_lab_json::ValueExt;
 use kueue_lab_kinds::conversion::convert_builtin;
 

@@ -7,7 +7,7 @@
 mod api_approval;
 mod conversion;
 mod cost_estimate;
-mod defaults;
+mod definition_defaults;
 mod go_regexp_error;
 mod internal_version;
 mod is_structural;
@@ -15,10 +15,10 @@ mod names;
 mod openapi_schema;
 mod schema_accessors;
 mod schema_path;
-mod set_defaults;
 pub mod type_check;
 mod unrecognized_formats;
 mod validate;
+mod validate_defaults;
 mod validation_rules;
 mod versions;
 
@@ -26,7 +26,7 @@ mod versions;
 mod tests;
 
 pub use api_approval::API_APPROVED_ANNOTATION;
-pub use set_defaults::set_defaults;
+pub use definition_defaults::set_defaults;
 
 pub use unrecognized_formats::warnings;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema_accessors::{self, is_set, list, schema_field, schema_map, text};
-use super::{cost_estimate, defaults, internal_version, is_structural, validation_rules};
+use super::{cost_estimate, internal_version, is_structural, validate_defaults, validation_rules};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 
@@ -52,7 +52,7 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
     if unreadable.is_none() {
         let mut found = is_structural::validate_structural(schema, path);
         if found.is_empty() {
-            found = defaults::validate(schema, path);
+            found = validate_defaults::validate(schema, path);
         }
         sound = found.is_empty();
         errors.extend(found);
