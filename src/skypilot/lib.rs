@@ -3,8 +3,8 @@
 //! `kube::Client`.
 //!
 //! The behaviour is that of SkyPilot 0.14.1. SkyPilot runs `setup` and `run` by exec, so they are not
-//! part of the Pods; here they only determine the duration and the exit code of the job. Depends on
-//! `api`, `clock`, `entropy` and `yaml`, never on the controller, the machines or the API server.
+//! part of the Pods; here they only determine the duration and the exit code of the job. Must not
+//! depend on the controller, the machines or the API server.
 
 pub mod clusters;
 mod config;

@@ -1,4 +1,5 @@
-//! The controller of one managed job: launch, monitor, recover, finish.
+//! The controller of one managed job: launches and monitors its cluster, recovers or finishes the
+//! job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +7,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use super::managed_jobs::JobsControllerState;
-use super::provision::launch;
-use super::state::{ManagedJobScheduleState, ManagedJobStatus};
+use super::state::ManagedJobStatus;
 use crate::clusters::{ClusterClient, PodExt};
 use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
-use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, SkyEnv, Task};
+use crate::{ClusterPlan, JobRecovery, SimulatedRun, SkyEnv, Task};
 
-/// In-place launches at the start of a FAILOVER recovery.
-const IN_PLACE_LAUNCHES: u32 = 3;
 /// The delay between a failure of the job and the check of its cluster.
 const FAILURE_GRACE: Duration = Duration::from_secs(5);
 /// The maximum number of teardown attempts.
@@ -23,21 +20,21 @@ const MAX_TEARDOWN_ATTEMPTS: u32 = 6;
 
 /// Runs one job to its end (SkyPilot's `JobController`).
 pub(super) struct JobController {
-    inner: Arc<JobsControllerState>,
-    id: u64,
-    task: Task,
+    pub(super) inner: Arc<JobsControllerState>,
+    pub(super) id: u64,
+    pub(super) task: Task,
     /// The display name of the cluster.
-    cluster: String,
+    pub(super) cluster: String,
     /// The name of the cluster in Kubernetes.
     cluster_name_on_cloud: String,
     /// User and configuration at the submission.
-    env: SkyEnv,
+    pub(super) env: SkyEnv,
     cancel: CancellationToken,
     restarts: u32,
 }
 
 /// A launched cluster with the job on it.
-struct LaunchedJob {
+pub(super) struct LaunchedJob {
     recovery: JobRecovery,
     pods: usize,
     /// The end of the commands; `None` for never.
@@ -199,77 +196,8 @@ impl JobController {
         false
     }
 
-    /// Relaunches until a launch succeeds.
-    async fn recover(&mut self, strategy: RecoveryStrategy) -> LaunchedJob {
-        loop {
-            if strategy == RecoveryStrategy::Failover
-                && let Some(job) = self
-                    .launch_with_retries(Some(IN_PLACE_LAUNCHES), true)
-                    .await
-            {
-                return job;
-            }
-            self.tear_down().await;
-            let most = self.inner.timing.recovery_launches;
-            if let Some(job) = self.launch_with_retries(Some(most), true).await {
-                return job;
-            }
-            self.inner
-                .clock
-                .sleep(self.inner.timing.retry_backoff)
-                .await;
-        }
-    }
-
-    /// Launches up to `max_launches` times with backoff; `None` if all launches failed.
-    async fn launch_with_retries(
-        &mut self,
-        max_launches: Option<u32>,
-        recovering: bool,
-    ) -> Option<LaunchedJob> {
-        let mut backoff = Backoff::new(self.inner.timing.retry_backoff);
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            {
-                let inner = self.inner.clone();
-                let _slot = inner.launches.acquire().await;
-                if tried > 1 {
-                    let status = match recovering {
-                        true => ManagedJobStatus::Recovering,
-                        false => ManagedJobStatus::Starting,
-                    };
-                    self.set_status(status, "Job is restarting");
-                }
-                match launch(&inner, self.id, &self.cluster, &self.task, &self.env).await {
-                    Ok(cluster) => {
-                        if let Some(job) = self.submit(&cluster).await {
-                            return Some(job);
-                        }
-                    }
-                    Err(error) => {
-                        tracing::info!(job = self.id, "launch interrupted: {error}");
-                        self.inner.update(self.id, |record, _| {
-                            record.set_details(&format!("Launch interrupted: {error}"));
-                        });
-                    }
-                }
-                self.tear_down().await;
-            }
-            if max_launches.is_some_and(|most| tried >= most) {
-                return None;
-            }
-            self.set_status(ManagedJobStatus::Pending, "Job is in backoff");
-            self.inner.update(self.id, |record, _| {
-                record.set_schedule_state(ManagedJobScheduleState::AliveBackoff)
-            });
-            let rest = backoff.next(&self.inner.entropy);
-            self.inner.clock.sleep(rest).await;
-        }
-    }
-
     /// Starts the commands on the head node if all Pods still run.
-    async fn submit(&self, cluster: &ClusterPlan) -> Option<LaunchedJob> {
+    pub(super) async fn submit(&self, cluster: &ClusterPlan) -> Option<LaunchedJob> {
         let pods = self.remote().list().await.ok()?;
         let whole = pods.len() >= cluster.pod_names.len() && pods.iter().all(PodExt::is_running);
         let now = self.inner.clock.now();
@@ -288,7 +216,7 @@ impl JobController {
         })
     }
 
-    async fn tear_down(&self) {
+    pub(super) async fn tear_down(&self) {
         let mut rest = self.inner.timing.status_check;
         for _ in 0..MAX_TEARDOWN_ATTEMPTS {
             match self.remote().tear_down().await {
@@ -312,7 +240,7 @@ impl JobController {
         }
     }
 
-    fn set_status(&self, status: ManagedJobStatus, reason: &str) {
+    pub(super) fn set_status(&self, status: ManagedJobStatus, reason: &str) {
         self.inner.update(self.id, |record, now| {
             record.set_status(status, reason, now)
         });

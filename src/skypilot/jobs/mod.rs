@@ -9,6 +9,7 @@ mod managed_job_resource;
 mod managed_jobs;
 mod provision;
 mod queue_table;
+mod recovery_strategy;
 mod state;
 
 pub use managed_job_controller::serve;
