@@ -5,6 +5,7 @@
 mod authorization;
 mod container_program;
 mod control_plane;
+mod crash_loop_backoff;
 mod environment;
 mod kubelet_options;
 mod lifecycle_events;

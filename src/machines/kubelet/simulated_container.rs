@@ -8,17 +8,12 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::container_program::container_program;
 use super::control_plane::ContainerProcess;
+use super::crash_loop_backoff::crash_loop_backoff;
 use crate::resources::is_sidecar;
 use kueue_lab_shell::Program;
 
-/// Initial CrashLoopBackOff delay; it doubles with every restart.
-const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
-/// Maximum CrashLoopBackOff delay.
-const MAX_BACKOFF: Duration = Duration::from_secs(300);
 /// The exit code of containers that ended while no kubelet ran.
 const LOST_EXIT_CODE: i32 = 255;
-/// A container that ran this long resets its back-off.
-const BACKOFF_RESET_AFTER: Duration = Duration::from_secs(600);
 
 /// The role of a container in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,25 +187,16 @@ impl SimulatedContainer {
         };
         let ended = ended.clone();
         let ran = ended.finished.duration_since(ended.started).unsigned_abs();
-        let delay = self.delay(ran);
+        let delay = crash_loop_backoff(self.restarts, ran);
         self.phase = ContainerPhase::BackOff(after(ended.finished, delay));
         self.last_termination = Some(ended);
-    }
-
-    fn delay(&self, ran: Duration) -> Duration {
-        let doublings = u32::try_from(self.restarts - 1).unwrap_or(0).min(16);
-        if self.restarts == 0 || ran > BACKOFF_RESET_AFTER {
-            Duration::ZERO
-        } else {
-            (INITIAL_BACKOFF * 2u32.pow(doublings)).min(MAX_BACKOFF)
-        }
     }
 
     /// The restart delay, for the message.
     pub(super) fn restart_delay(&self) -> Duration {
         let last = self.last_termination.as_ref();
         let ran = last.map(|e| e.finished.duration_since(e.started).unsigned_abs());
-        self.delay(ran.unwrap_or_default())
+        crash_loop_backoff(self.restarts, ran.unwrap_or_default())
     }
 
     /// Makes a running container terminate at `at` at the latest, as by a signal.
