@@ -15,7 +15,7 @@ use super::folder::{self, FolderError, PresetSource};
 use super::preset_settings::PresetSettings;
 use super::presets::{PresetsConfig, StartError};
 use super::presets_snapshot::PresetsSnapshot;
-use super::save_review::{ReviewedSave, SavedPreset};
+use super::save_review::{ReviewedSave, SavedPreset, hold_save};
 use super::state_publisher::StatePublisher;
 use super::{Finding, ParsedPreset, SyncStatus};
 use kueue_lab_clock::Clock;
@@ -275,7 +275,13 @@ impl Reloader {
                 let reviewed = plan.await.unwrap_or_else(failed);
                 if let Some(objection) = reviewed.objection {
                     self.last_read = Some(source);
-                    return self.hold(name, objection, reviewed.plan);
+                    return hold_save(
+                        &self.state,
+                        &self.config.folder,
+                        name,
+                        objection,
+                        reviewed.plan,
+                    );
                 }
                 self.state.publish(|state| state.plan = reviewed.plan);
             }
@@ -295,26 +301,6 @@ impl Reloader {
         if let Err(findings) = self.apply_preset(name, source).await {
             self.keep_last_good(findings);
         }
-    }
-
-    /// Keeps the applied state until the preset is applied explicitly.
-    fn hold(&self, name: &str, objection: String, plan: String) {
-        tracing::warn!(
-            "preset {name}: {objection}; the save waits until the preset is applied, by `kueue-lab preset {name}` or in the UI"
-        );
-        for line in plan.lines() {
-            tracing::info!("plan: {line}");
-        }
-        let file = folder::preset_folder(&self.config.folder, name);
-        let file = file.display().to_string();
-        let finding = Finding::error(&file, Position::START, objection).remedy(format!(
-            "apply it with `kueue-lab preset {name}`, or undo the save"
-        ));
-        self.state.publish(|state| {
-            state.sync_status = SyncStatus::Held;
-            state.plan = plan;
-            state.errors = vec![finding];
-        });
     }
 
     /// Reads a preset; waits briefly for content in a file that has just become empty.

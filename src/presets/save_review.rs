@@ -1,10 +1,15 @@
-//! [`SaveReview`]: a plan of what a save of the active preset does.
+//! [`SaveReview`]: a plan of what a save of the active preset does, and saves that wait for a
+//! confirmation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use kube::Client;
+
+use super::state_publisher::StatePublisher;
+use super::{Finding, SyncStatus, folder};
+use kueue_lab_yaml::Position;
 
 /// A preset whose files were saved.
 #[derive(Clone, Debug)]
@@ -40,4 +45,30 @@ pub trait SaveReview: Send + Sync {
         client: &Client,
         saved: SavedPreset,
     ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String>;
+}
+
+/// Holds a save: the applied state stays until the preset is applied explicitly.
+pub(super) fn hold_save(
+    state: &StatePublisher,
+    presets: &Path,
+    name: &str,
+    objection: String,
+    plan: String,
+) {
+    tracing::warn!(
+        "preset {name}: {objection}; the save waits until the preset is applied, by `kueue-lab preset {name}` or in the UI"
+    );
+    for line in plan.lines() {
+        tracing::info!("plan: {line}");
+    }
+    let file = folder::preset_folder(presets, name);
+    let file = file.display().to_string();
+    let finding = Finding::error(&file, Position::START, objection).remedy(format!(
+        "apply it with `kueue-lab preset {name}`, or undo the save"
+    ));
+    state.publish(|state| {
+        state.sync_status = SyncStatus::Held;
+        state.plan = plan;
+        state.errors = vec![finding];
+    });
 }
