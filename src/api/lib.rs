@@ -14,7 +14,6 @@ pub mod crds;
 mod feature_gates;
 pub mod load;
 mod meta_validation;
-pub mod name_validation;
 pub mod preemption_message;
 mod problem;
 pub mod provisioning_request;
@@ -26,3 +25,4 @@ pub mod visibility;
 pub mod webhook_defaults;
 
 pub use kueue_lab_field as field;
+pub use kueue_lab_field::name_validation;

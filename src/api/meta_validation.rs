@@ -22,7 +22,7 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// A label key.
 pub fn label_name(name: &str, path: &Path) -> FieldErrors {
-    FieldError::invalid_for_each(path, name, name_validation::label_key(name))
+    FieldError::invalid_for_each(path, name, name_validation::qualified_name(name))
 }
 
 /// Labels, or a node selector.
@@ -44,7 +44,7 @@ pub(crate) fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -
     let mut errors = FieldErrors::new();
     for key in annotations.keys() {
         // Annotation keys are case-insensitive here.
-        let of_key = name_validation::label_key(&key.to_lowercase());
+        let of_key = name_validation::qualified_name(&key.to_lowercase());
         errors.extend(FieldError::invalid_for_each(path, key, of_key));
     }
     let size: usize = annotations.iter().map(|(k, v)| k.len() + v.len()).sum();

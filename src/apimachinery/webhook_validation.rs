@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::error_list::ErrorList;
 use super::field_path::FieldPath;
-use super::metadata_validation::name_validation::{dns1035_label, dns1123_subdomain, port_number};
+use kueue_lab_field::name_validation::{dns1035_label, dns1123_subdomain, port_number};
 use kueue_lab_json::ValueExt;
 
 /// Versions of ConversionReview and AdmissionReview that the server supports.

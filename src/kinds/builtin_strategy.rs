@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::printers::{self, TablePrinter};
-use kueue_lab_apimachinery::metadata_validation::{self, name_validation};
+use kueue_lab_apimachinery::metadata_validation::{self, object_names};
 use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
 use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 use kueue_lab_field::FieldError;
@@ -14,7 +14,7 @@ use kueue_lab_json::ValueExt;
 #[derive(Clone, Copy)]
 pub(crate) struct BuiltinStrategy {
     /// Validates `metadata.name`.
-    pub validate_name: name_validation::ValidateNameFn,
+    pub validate_name: object_names::ValidateNameFn,
     /// The kind; set by `strategy_for_kind`.
     pub kind: &'static str,
     /// Whether the resource is namespaced; set by `strategy_for_kind`.
@@ -79,7 +79,7 @@ impl SelectableFields {
 impl BuiltinStrategy {
     /// Default strategy: no defaulting, no validation besides metadata, no generation.
     pub(crate) const DEFAULT: Self = Self {
-        validate_name: name_validation::name_is_dns_subdomain,
+        validate_name: object_names::name_is_dns_subdomain,
         kind: "",
         namespaced: false,
         printer: printers::DEFAULT,

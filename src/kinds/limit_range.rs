@@ -9,8 +9,7 @@ use super::builtin_strategy::BuiltinStrategy;
 use super::pod::resource_validation;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of LimitRanges.

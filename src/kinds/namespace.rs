@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::object_names;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Namespaces.
 pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::name_is_dns_label,
+    validate_name: object_names::name_is_dns_label,
     selectable_fields: SelectableFields::Some(&[
         ("status.phase", "/status/phase", ""),
         ("name", "/metadata/name", ""),

@@ -9,8 +9,7 @@ use super::go_struct_format;
 use super::pod::{resource_validation, scheduling};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Nodes. Create keeps the status because the kubelet registers its Node with a status.

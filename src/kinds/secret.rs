@@ -8,8 +8,7 @@ use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use super::config_map::{base64_decoded_len, validate_immutable};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Maximum total size of the values of one object, in bytes.

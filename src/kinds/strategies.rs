@@ -11,7 +11,7 @@ use super::{
 };
 use crate::printers;
 use kueue_lab_apiextensions::crd::definition_validation as definition;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_apimachinery::metadata_validation::object_names;
 use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
 use kueue_lab_json::ValueMutExt;
 
@@ -119,14 +119,14 @@ const ENDPOINTS: BuiltinStrategy = BuiltinStrategy {
 };
 
 pub(crate) const CERTIFICATE_SIGNING_REQUEST: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::any_name,
+    validate_name: object_names::any_name,
     selectable_fields: SelectableFields::Some(&[("spec.signerName", "/spec/signerName", "")]),
     prepare_for_create: |request| request["status"] = json!({}),
     ..DEFAULT
 };
 
 const API_SERVICE: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::path_segment_name,
+    validate_name: object_names::path_segment_name,
     set_defaults: |service| {
         if let Some(target) = service
             .get_object_mut("spec")

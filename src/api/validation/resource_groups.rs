@@ -53,7 +53,7 @@ pub(super) fn resource_groups(
         let path = path.index(i);
         for (j, name) in group.covered_resources.iter().enumerate() {
             let path = path.child("coveredResources").index(j);
-            let form = name_validation::label_key(name);
+            let form = name_validation::qualified_name(name);
             errors.extend(FieldError::invalid_for_each(&path, name, form));
             if !resources.insert(name) {
                 errors.push(FieldError::duplicate(&path, name));

@@ -10,7 +10,7 @@ use kube_cel::cel::objects::Opaque;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use kueue_lab_cel::function_error;
 
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 
 /// Decides about the checks of expressions.
 pub trait Authorizer: Send + Sync {

@@ -15,7 +15,7 @@ use kueue_lab_apimachinery::schema::{Schema, ValueType, defaulting};
 use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
 use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
 use kueue_lab_apimachinery::strategy::table_column::{OBJECT_NAME, TableColumn};
-use kueue_lab_field::{FieldError, FieldErrorKind};
+use kueue_lab_field::{FieldError, FieldErrorKind, name_validation};
 
 /// One version of a CustomResourceDefinition.
 pub struct CrdVersion {
@@ -319,7 +319,7 @@ impl Strategy for CustomResourceStrategy {
 /// Warnings for the name of a finalizer.
 fn finalizer_warnings(name: &str) -> Vec<String> {
     let shown = format!("metadata.finalizers: {name:?}: ");
-    let mut out: Vec<String> = metadata_validation::name_validation::qualified_name(name)
+    let mut out: Vec<String> = name_validation::qualified_name(name)
         .iter()
         .map(|why| format!("{shown}{why}"))
         .collect();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::walk::walk;
 use kueue_lab_apimachinery::metadata_validation;
 use kueue_lab_apimachinery::schema::{Schema, ValueType};
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 
 /// Field errors of all embedded resources below the value.
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
@@ -33,8 +33,7 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
                 out.push(FieldError::invalid(here, text.as_str(), why));
             }
             Some(Value::String(text)) if name == "kind" => {
-                let errors =
-                    metadata_validation::name_validation::dns1035_label(&text.to_lowercase());
+                let errors = name_validation::dns1035_label(&text.to_lowercase());
                 if !errors.is_empty() {
                     let why = format!(
                         "may have mixed case, but should otherwise match: {}",
@@ -64,7 +63,7 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
         let errors = metadata_validation::validate_object_meta(
             &named,
             namespaced,
-            metadata_validation::name_validation::path_segment_name,
+            metadata_validation::object_names::path_segment_name,
         );
         out.extend(errors.into_iter().map(|mut error| {
             error.path = format!("{path}.{}", error.path).into();

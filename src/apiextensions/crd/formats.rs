@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 
 /// The normalized format, without dashes; empty if it is not supported for the type.
 pub(super) fn supported(json_type: &str, format: &str) -> &'static str {

@@ -2,8 +2,7 @@
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
-use crate::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 
 /// Parses `text`; the error is the message returned to the client.
 pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 /// Field errors of labels.

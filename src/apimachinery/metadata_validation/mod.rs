@@ -1,8 +1,8 @@
 //! Validation of object metadata on create and update.
 
 pub mod labels;
-pub mod name_validation;
 mod object_meta;
+pub mod object_names;
 
 pub use object_meta::{
     annotations, validate_common, validate_common_update, validate_custom_resource_meta,

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::name_validation::ValidateNameFn;
-use super::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use super::object_names::ValidateNameFn;
+use super::{labels, object_names};
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 /// Maximum total size of annotations in bytes.
@@ -23,12 +23,12 @@ pub fn validate_object_meta(
 
 /// Field errors of the metadata of any new object: the generic validation of `rest.BeforeCreate`.
 pub fn validate_common(object: &Value, namespaced: bool) -> Vec<FieldError> {
-    common(object, namespaced, name_validation::path_segment_name)
+    common(object, namespaced, object_names::path_segment_name)
 }
 
 /// Field errors of a new custom resource's metadata; finalizers are not restricted.
 pub fn validate_custom_resource_meta(object: &Value, namespaced: bool) -> Vec<FieldError> {
-    common(object, namespaced, name_validation::name_is_dns_subdomain)
+    common(object, namespaced, object_names::name_is_dns_subdomain)
 }
 
 /// Field errors of an update of a custom resource's metadata.
@@ -336,16 +336,14 @@ mod tests {
         let fine = json!({"metadata": {"name": "a", "namespace": "b", "labels": {"x/y": "z"},
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "1", "controller": true}],
             "finalizers": ["kueue.x-k8s.io/managed", "orphan"]}});
-        assert!(
-            validate_object_meta(&fine, true, name_validation::name_is_dns_subdomain).is_empty()
-        );
+        assert!(validate_object_meta(&fine, true, object_names::name_is_dns_subdomain).is_empty());
         let bad = json!({"metadata": {"namespace": "b", "finalizers": ["mine"],
             "ownerReferences": [{"apiVersion": "a/b/c", "kind": "K", "name": "n", "controller": true},
                                 {"apiVersion": "v1", "kind": "L", "name": "m", "uid": "2", "controller": true}]}});
         let got = texts(validate_object_meta(
             &bad,
             false,
-            name_validation::name_is_dns_subdomain,
+            object_names::name_is_dns_subdomain,
         ));
         assert_eq!(
             got[..2],

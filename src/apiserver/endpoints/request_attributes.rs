@@ -8,7 +8,7 @@ use crate::metrics::RequestLabels;
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
 use kueue_lab_apimachinery::field_selector::FieldSelector;
-use kueue_lab_apimachinery::metadata_validation::name_validation::path_segment_name;
+use kueue_lab_apimachinery::metadata_validation::object_names::path_segment_name;
 
 /// Subresources whose requests last as long as the client wants, as upstream's
 /// `BasicLongRunningRequestCheck`; and those that a kubelet or another server answers.

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
 use kueue_lab_apimachinery::strategy::table_cells::scalar;
+use kueue_lab_field::name_validation;
 
 /// Validates a non-negative integer or a percentage.
 pub(super) fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {

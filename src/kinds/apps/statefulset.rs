@@ -8,12 +8,12 @@ use crate::builtin_strategy::BuiltinStrategy;
 use crate::pod;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_apimachinery::metadata_validation::object_names;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::name_is_dns_label,
+    validate_name: object_names::name_is_dns_label,
     set_defaults: default,
     prepare_for_create: |set| set["status"] = json!({"replicas": 0, "availableReplicas": 0}),
     validate_create: |set| {

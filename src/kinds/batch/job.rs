@@ -7,8 +7,8 @@ use crate::builtin_strategy::BuiltinStrategy;
 use crate::pod;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::labels;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Jobs without its selectable fields.

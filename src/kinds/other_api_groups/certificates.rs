@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 use serde_json::Value;
 use x509_parser::certification_request::X509CertificationRequest;
@@ -14,7 +14,6 @@ use x509_parser::prelude::FromDer;
 use crate::builtin_strategy::BuiltinStrategy;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_create,

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::{FieldError, go_quote};
+use kueue_lab_apimachinery::metadata_validation::object_names;
+use kueue_lab_field::{FieldError, go_quote, name_validation};
 use kueue_lab_json::ValueExt;
 
 pub(super) fn strategy_of(group: &str) -> BuiltinStrategy {
@@ -17,7 +17,7 @@ pub(super) fn strategy_of(group: &str) -> BuiltinStrategy {
 }
 
 const CORE_V1: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::path_segment_name,
+    validate_name: object_names::path_segment_name,
     validate_create: |event| validate_legacy(event, &CORE_V1_NAMES),
     validate_update: |new, _| validate_legacy(new, &CORE_V1_NAMES),
     allow_create_on_update: true,

@@ -7,8 +7,8 @@ use crate::conversion::convert_builtin;
 use crate::pod::resource_validation;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::object_names;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
@@ -179,7 +179,7 @@ fn path_segment(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str, requir
     match text {
         "" => errors.required(path, required),
         text => {
-            let messages = name_validation::path_segment_name(text, false);
+            let messages = object_names::path_segment_name(text, false);
             errors.invalid_for_each(path, text, messages);
         }
     }

@@ -6,8 +6,8 @@ use crate::builtin_strategy::BuiltinStrategy;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_apimachinery::ip_validation::{Cidr, cidr};
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::{labels, object_names};
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
@@ -276,7 +276,7 @@ fn object_reference(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Va
         match text {
             "" => errors.required(&path.child(field), ""),
             text => {
-                let messages = name_validation::path_segment_name(text, false);
+                let messages = object_names::path_segment_name(text, false);
                 errors.invalid_for_each(&path.child(field), text, messages);
             }
         }

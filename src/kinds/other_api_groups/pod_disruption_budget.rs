@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::builtin_strategy::BuiltinStrategy;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
+use kueue_lab_apimachinery::metadata_validation::labels;
 use kueue_lab_apimachinery::strategy::table_cells::scalar;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {

@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::builtin_strategy::BuiltinStrategy;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::object_names;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const BASE: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::path_segment_name,
+    validate_name: object_names::path_segment_name,
     allow_create_on_update: true,
     ..BuiltinStrategy::DEFAULT
 };
@@ -108,7 +108,7 @@ fn binding_checks(binding: &Value, kinds: &[&str]) -> Vec<FieldError> {
     match reference.text("/name") {
         "" => errors.required(&role.child("name"), ""),
         name => {
-            let messages = name_validation::path_segment_name(name, false);
+            let messages = object_names::path_segment_name(name, false);
             errors.invalid_for_each(&role.child("name"), name, messages);
         }
     }

@@ -6,8 +6,7 @@ use crate::builtin_strategy::BuiltinStrategy;
 use crate::pod::scheduling;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Highest value of a user-defined PriorityClass.

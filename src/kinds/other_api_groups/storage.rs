@@ -6,8 +6,8 @@ use crate::builtin_strategy::BuiltinStrategy;
 use crate::pod::resource_validation;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::labels;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{env, probe, resource_validation, security_context, volume_mount};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 
 /// Pod-level data that container validation depends on.

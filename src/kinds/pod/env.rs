@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_apimachinery::metadata_validation::object_names;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
@@ -241,7 +242,7 @@ pub(super) fn validate_from(errors: &mut ErrorList, path: &FieldPath<'_>, source
                 name => errors.invalid_for_each(
                     &path.child("name"),
                     name,
-                    name_validation::name_is_dns_subdomain(name, true),
+                    object_names::name_is_dns_subdomain(name, true),
                 ),
             }
         }

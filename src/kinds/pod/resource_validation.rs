@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 pub(crate) use kueue_lab_quota::resource_name::{is_huge_page, is_native};

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
+use kueue_lab_apimachinery::metadata_validation::labels;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Validates scheduling gates.

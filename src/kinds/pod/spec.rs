@@ -8,7 +8,8 @@ use super::container::{self, PodValidationContext};
 use super::{resource_validation, scheduling, security_context, volume};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
+use kueue_lab_apimachinery::metadata_validation::labels;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 
 /// Validates a pod spec; `is_pod` is false for a pod template.

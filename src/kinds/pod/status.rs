@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");

@@ -11,8 +11,8 @@ use super::strategy::{SPEC, metadata_and_spec};
 use crate::go_struct_format;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation::inclusive_range_error;
 use kueue_lab_field::FieldError;
+use kueue_lab_field::name_validation::inclusive_range_error;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const UPDATABLE_FIELDS_MESSAGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";

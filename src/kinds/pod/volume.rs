@@ -8,7 +8,7 @@ use super::env;
 use super::security_context::{local_descending_path, path_no_backsteps};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 

@@ -6,12 +6,12 @@ use super::cluster_ips::{keep_allocated_values, normalize_cluster_ips};
 use super::validation::{validate, validate_cluster_ips_update};
 use crate::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_apimachinery::error_list::ErrorList;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_apimachinery::metadata_validation::object_names;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Services. `create_policy` allocates the cluster IPs.
 pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
-    validate_name: name_validation::name_is_dns1035_label,
+    validate_name: object_names::name_is_dns1035_label,
     selectable_fields: SelectableFields::Some(&[
         ("spec.clusterIP", "/spec/clusterIP", ""),
         ("spec.type", "/spec/type", ""),

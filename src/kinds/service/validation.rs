@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::pod::container::{port_number, port_or_name};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::labels;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");

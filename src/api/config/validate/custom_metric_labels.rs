@@ -78,7 +78,7 @@ fn source(label: &ControllerMetricsCustomLabel, path: &Path) -> FieldErrors {
     } else {
         ("name", &label.name)
     };
-    let wrong = name_validation::label_key(key);
+    let wrong = name_validation::qualified_name(key);
     if !wrong.is_empty() {
         errors.push(FieldError::invalid(
             &path.child(field),

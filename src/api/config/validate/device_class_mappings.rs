@@ -55,7 +55,7 @@ pub(super) fn validate(c: &Configuration, gates: &FeatureGates) -> FieldErrors {
 
 fn name(name: &str, path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    let wrong = name_validation::label_key(name);
+    let wrong = name_validation::qualified_name(name);
     if !wrong.is_empty() {
         errors.push(FieldError::invalid(path, name, wrong.join("; ")));
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation::dns1035_label;
+use kueue_lab_field::name_validation::dns1035_label;
 use kueue_lab_json::ValueExt;
 
 /// Validates that the required names are set.

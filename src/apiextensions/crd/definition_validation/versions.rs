@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{internal_version, names, openapi_schema, schema_accessors, schema_path};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation::dns1123_subdomain;
+use kueue_lab_field::name_validation::dns1123_subdomain;
 use kueue_lab_json::ValueExt;
 
 /// Maximum number of selectable fields of a version.

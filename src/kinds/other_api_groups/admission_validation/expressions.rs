@@ -10,7 +10,7 @@ use kueue_lab_apiextensions::crd::definition_validation::type_check::{
 };
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::name_validation;
 use kueue_lab_json::ValueExt;
 
 /// The maximum number of match conditions.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
+use kueue_lab_apimachinery::metadata_validation::{labels, object_names};
 use kueue_lab_json::ValueExt;
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
@@ -130,7 +130,7 @@ pub(super) fn match_resources(errors: &mut ErrorList, path: &FieldPath<'_>, reso
             let mut names = BTreeSet::new();
             for (j, name) in rule.list("/resourceNames").iter().enumerate() {
                 let name = name.as_str().unwrap_or_default();
-                let messages = name_validation::path_segment_name(name, false);
+                let messages = object_names::path_segment_name(name, false);
                 errors.invalid_for_each(&names_path.index(j), name, messages);
                 if !names.insert(name) {
                     errors.duplicate(&names_path.index(j), name);

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::match_rules::match_resources;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::{labels, name_validation};
-use kueue_lab_field::FieldError;
+use kueue_lab_apimachinery::metadata_validation::{labels, object_names};
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
@@ -64,7 +64,7 @@ fn param_ref(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Value) {
     const EXCLUSIVE: &str = "name and selector are mutually exclusive";
     let (name, has_selector) = (reference.text("/name"), reference.has("/selector"));
     if !name.is_empty() {
-        let messages = name_validation::path_segment_name(name, false);
+        let messages = object_names::path_segment_name(name, false);
         errors.invalid_for_each(&path.child("name"), name, messages);
         if has_selector {
             errors.forbidden(&path.child("name"), EXCLUSIVE);

@@ -9,8 +9,7 @@ use super::match_rules::{FAILURE_POLICIES, match_resources, optional_one_of};
 use kueue_lab_apiextensions::crd::definition_validation::type_check::Type;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");

@@ -10,11 +10,10 @@ use super::match_rules::{
 };
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
-use kueue_lab_apimachinery::metadata_validation::name_validation;
 use kueue_lab_apimachinery::webhook_validation::{
     ACCEPTED_REVIEW_VERSIONS, is_known_version, review_versions, webhook_client_config,
 };
-use kueue_lab_field::FieldError;
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 const WEBHOOKS: FieldPath<'_> = FieldPath::root("webhooks");

@@ -2,13 +2,10 @@
 //! `k8s.io/apimachinery/pkg/util/validation`. Each function returns error messages; an empty list
 //! means that the value is valid.
 
-/// Validates the names of a kind, `ValidateNameFunc`; the flag is true for a `generateName` prefix.
-pub type ValidateNameFn = fn(&str, bool) -> Vec<String>;
-
 const LABEL_CHARS: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
 /// `must be no more than N characters`.
-pub(crate) fn max_len_error(max: usize) -> String {
+fn max_len_error(max: usize) -> String {
     format!("must be no more than {max} characters")
 }
 
@@ -258,46 +255,52 @@ pub fn percent(s: &str) -> Vec<String> {
     )]
 }
 
-/// A name that is valid as a URL path segment.
-pub fn path_segment_name(s: &str, is_prefix: bool) -> Vec<String> {
-    if !is_prefix && matches!(s, "." | "..") {
-        return vec![format!("may not be '{s}'")];
+/// The reason of a condition.
+pub fn condition_reason(s: &str) -> Vec<String> {
+    let edge = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let fine = s.starts_with(|c: char| c.is_ascii_alphabetic())
+        && s.as_bytes().last().is_some_and(|b| edge(*b))
+        && s.bytes().all(|b| edge(b) || matches!(b, b',' | b':'));
+    if fine {
+        return Vec::new();
     }
-    let bad = ["/", "%"].into_iter().filter(|c| s.contains(c));
-    bad.map(|c| format!("may not contain '{c}'")).collect()
+    vec![regex_error(
+        "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+        "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+        &[
+            "my_name",
+            "MY_NAME",
+            "MyName",
+            "ReasonA,ReasonB",
+            "ReasonA:ReasonB",
+        ],
+    )]
 }
 
-/// A prefix may end with a dash, which is masked for validation.
-fn mask_trailing_dash(s: &str, is_prefix: bool) -> std::borrow::Cow<'_, str> {
-    match s.strip_suffix('-') {
-        Some(rest) if is_prefix && !rest.is_empty() => {
-            let mut masked = rest.to_string();
-            masked.pop();
-            masked.push('a');
-            masked.into()
-        }
-        _ => s.into(),
+/// An identifier of the language C.
+pub fn c_identifier(s: &str) -> Vec<String> {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if !s.is_empty() && s.bytes().all(word) && !s.starts_with(|c: char| c.is_ascii_digit()) {
+        return Vec::new();
     }
+    vec![regex_error(
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+        "[A-Za-z_][A-Za-z0-9_]*",
+        &["my_name", "MY_NAME", "MyName"],
+    )]
 }
 
-/// Names that are DNS subdomains.
-pub fn name_is_dns_subdomain(s: &str, is_prefix: bool) -> Vec<String> {
-    dns1123_subdomain(&mask_trailing_dash(s, is_prefix))
-}
-
-/// Names that are DNS labels.
-pub fn name_is_dns_label(s: &str, is_prefix: bool) -> Vec<String> {
-    dns1123_label(&mask_trailing_dash(s, is_prefix))
-}
-
-/// Names that are DNS labels starting with a letter.
-pub fn name_is_dns1035_label(s: &str, is_prefix: bool) -> Vec<String> {
-    dns1035_label(&mask_trailing_dash(s, is_prefix))
-}
-
-/// Names that are not restricted.
-pub fn any_name(_: &str, _: bool) -> Vec<String> {
-    Vec::new()
+/// The path after the domain in a name such as `acme.io/foo`.
+pub fn http_path(s: &str) -> Vec<String> {
+    let fine = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
+    if !s.is_empty() && s.bytes().all(fine) {
+        return Vec::new();
+    }
+    vec![regex_error(
+        "Invalid path",
+        r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+",
+        &[],
+    )]
 }
 
 #[cfg(test)]
@@ -320,14 +323,6 @@ mod tests {
         }
         assert!(dns1035_label("1a").len() == 1 && dns1035_label("a1").is_empty());
         assert!(
-            name_is_dns_subdomain("gen-", true).is_empty()
-                && name_is_dns_subdomain("gen-", false).len() == 1
-        );
-        assert_eq!(
-            path_segment_name("a/b%c", false),
-            ["may not contain '/'", "may not contain '%'"]
-        );
-        assert!(
             wildcard_dns1123_subdomain("*.a.b").is_empty()
                 && wildcard_dns1123_subdomain("*a").len() == 1
         );
@@ -339,6 +334,15 @@ mod tests {
         assert!(qualified_name("bad key")[0].starts_with("name part must consist of"));
         assert!(qualified_name("a/b/c")[0].starts_with("a valid label key must consist of"));
         assert_eq!(qualified_name("/a"), ["prefix part must be non-empty"]);
+        assert_eq!(qualified_name("")[0], "name part must be non-empty");
+        assert_eq!(
+            qualified_name(&format!("{}/a", "x".repeat(254))),
+            ["prefix part must be no more than 253 bytes"]
+        );
+        assert_eq!(
+            label_value(&"x".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
         assert_eq!(qualified_name("a/").len(), 2);
         assert!(label_value("").is_empty() && label_value("-x-").len() == 1);
         assert!(config_map_key("a.b_c").is_empty() && config_map_key("..a").len() == 1);
@@ -346,5 +350,14 @@ mod tests {
         assert_eq!(port_name("Http").len(), 1);
         assert_eq!(port_name("").len(), 2);
         assert!(percent("25%").is_empty() && percent("%").len() == 1);
+        assert!(condition_reason("A,B:c_").is_empty() && condition_reason("1a").len() == 1);
+        assert!(condition_reason("A").is_empty() && condition_reason("A,").len() == 1);
+        assert!(c_identifier("_a1").is_empty());
+        assert_eq!((c_identifier("1a").len(), c_identifier("").len()), (1, 1));
+        assert!(http_path("foo/bar-1").is_empty());
+        assert_eq!(
+            http_path("a b"),
+            ["Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"]
+        );
     }
 }
