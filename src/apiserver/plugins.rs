@@ -76,7 +76,7 @@ pub trait AdmissionPlugin: Send + Sync {
     /// Whether this plugin handles the resource; called before the object is copied.
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool;
 
-    /// Whether it takes the place of the webhooks of a Service: they are not called.
+    /// Whether it replaces the webhooks of a Service, which are then not called.
     fn replaces_service(&self, _namespace: &str, _service: &str) -> bool {
         false
     }
@@ -316,7 +316,7 @@ impl Plugins {
         self.admission.read().len()
     }
 
-    /// Whether a plugin takes the place of the webhooks of a Service.
+    /// Whether a plugin replaces the webhooks of a Service.
     pub(crate) fn replace_service(&self, namespace: &str, service: &str) -> bool {
         let plugins = self.admission.read();
         plugins

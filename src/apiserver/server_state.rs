@@ -60,7 +60,7 @@ pub(crate) struct ServerState {
     pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.
     pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
-    /// Whether there may be objects from which the server has derived nothing yet.
+    /// Whether there may be restored objects whose derived state is missing.
     pub(crate) has_restored_objects: AtomicBool,
     /// The names of all CustomResourceDefinitions that were ever preinstalled, in durable storage: one
     /// that was deleted is not installed again.

@@ -104,8 +104,8 @@ impl ObjectFile {
     /// Fields that the lab does not know are an error, except in an imported cluster.
     pub(crate) fn unknown_fields(&self) -> UnknownFields {
         match self.imported_at {
-            Some(_) => UnknownFields::Drop,
-            None => UnknownFields::Refuse,
+            Some(_) => UnknownFields::Warn,
+            None => UnknownFields::Strict,
         }
     }
 

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many locks the namespaces share.
+/// The number of locks that the namespaces share.
 const QUOTA_LOCKS: usize = 32;
 
 /// The locks of a server.
@@ -23,7 +23,7 @@ pub(crate) struct AdmissionGuard<'a> {
 }
 
 impl AdmissionLocks {
-    /// Locks what a write is checked against: the allocations of Services, and the quotas of a namespace.
+    /// Acquires the locks of a write: the allocations of Services, and the quotas of a namespace.
     pub(crate) fn lock(
         &self,
         allocates_service: bool,

@@ -30,12 +30,12 @@ pub(crate) struct RemoteApiService {
     pub(crate) changed: Notify,
     ca_bundle: String,
     insecure_skip_tls_verify: bool,
-    checked: Mutex<Checked>,
+    checked: Mutex<CheckResults>,
 }
 
-/// What a server serves in the group version.
+/// The discovery of a server in the group version.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Discovered {
+pub(crate) struct DiscoveredResources {
     /// The resources in aggregated discovery.
     pub(crate) resources: Value,
     /// The URL of its OpenAPI v3 document, relative to the server.
@@ -44,12 +44,12 @@ pub(crate) struct Discovered {
     pub(crate) openapi_v2: Option<Arc<ExtensionOpenApi>>,
 }
 
-/// The results of the checks.
+/// The results of the availability checks.
 #[derive(Debug, Default)]
-struct Checked {
+struct CheckResults {
     available: bool,
     /// The result of the last check that succeeded.
-    discovered: Discovered,
+    discovered: DiscoveredResources,
 }
 
 impl RemoteApiService {
@@ -129,7 +129,7 @@ impl RemoteApiService {
     }
 
     /// Sets the result of a check; `None` if it failed.
-    pub(crate) fn set_discovered(&self, discovered: Option<Discovered>) {
+    pub(crate) fn set_discovered(&self, discovered: Option<DiscoveredResources>) {
         let mut checked = self.checked.lock();
         checked.available = discovered.is_some();
         if let Some(discovered) = discovered {

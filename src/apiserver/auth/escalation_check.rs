@@ -1,4 +1,4 @@
-//! Refuses roles and bindings that grant more than their author holds, as the storage of
+//! Rejects roles and bindings with more permissions than their author has, as the storage of
 //! `pkg/registry/rbac/*/policybased`.
 
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(crate) struct RbacWrite<'a> {
 }
 
 impl RbacWrite<'_> {
-    /// Refuses rules that the author does not hold, unless the author may `escalate` the role or
+    /// Rejects rules that the author does not have, unless the author may `escalate` the role or
     /// `bind` the referenced role.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl RbacWrite<'_> {
         let resource = match role_ref["kind"].as_str() {
             Some("ClusterRole") => "clusterroles",
             Some("Role") => "roles",
-            // Validation refuses other kinds.
+            // Validation rejects other kinds.
             _ => return Ok(()),
         };
         if self.is_authorized("bind", resource, name) {
@@ -109,9 +109,9 @@ impl RbacWrite<'_> {
         Err(self.forbidden(&message))
     }
 
-    fn forbidden(&self, why: &str) -> ApiError {
+    fn forbidden(&self, reason: &str) -> ApiError {
         let name = object_meta::meta_str(self.new, "name");
-        ApiError::forbidden(GROUP, self.resource, name, why)
+        ApiError::forbidden(GROUP, self.resource, name, reason)
     }
 
     /// Whether only owner references and finalizers change, as the garbage collector does.

@@ -48,24 +48,24 @@ pub(crate) fn impersonate(
             "requested [groups/extra/uid] without impersonating a user",
         ));
     };
-    let mut asked = vec![user_attributes(&name)];
-    asked.extend(
+    let mut checks = vec![user_attributes(&name)];
+    checks.extend(
         groups
             .iter()
             .map(|group| attributes("", "groups", "", group)),
     );
-    asked.extend(
+    checks.extend(
         uid.iter()
             .map(|uid| attributes(AUTHENTICATION, "uids", "", uid)),
     );
     for (key, values) in &extra {
         let values = values.iter();
-        asked.extend(values.map(|value| attributes(AUTHENTICATION, "userextras", key, value)));
+        checks.extend(values.map(|value| attributes(AUTHENTICATION, "userextras", key, value)));
     }
-    for asked in asked {
-        let decision = authorize(reader, &user, &asked);
+    for check in checks {
+        let decision = authorize(reader, &user, &check);
         if !decision.is_allowed {
-            return Err(asked.forbidden_error(&user, &decision.reason));
+            return Err(check.forbidden_error(&user, &decision.reason));
         }
     }
     let mut acting = User {

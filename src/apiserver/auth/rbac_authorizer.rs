@@ -44,25 +44,25 @@ impl AuthorizationAttributes {
             reason => format!(": {reason}"),
         };
         if self.resource.is_empty() {
-            let why = format!(
+            let message = format!(
                 "User {:?} cannot {} path {:?}{reason}",
                 user.name, self.verb, self.path
             );
-            return ApiError::forbidden("", "", "", &why);
+            return ApiError::forbidden("", "", "", &message);
         }
         let scope = if self.namespace.is_empty() {
             "at the cluster scope".to_string()
         } else {
             format!("in the namespace {:?}", self.namespace)
         };
-        let why = format!(
+        let message = format!(
             "User {:?} cannot {} resource {:?} in API group {:?} {scope}{reason}",
             user.name,
             self.verb,
             self.resource_and_subresource(),
             self.group
         );
-        ApiError::forbidden(&self.group, &self.resource, &self.name, &why)
+        ApiError::forbidden(&self.group, &self.resource, &self.name, &message)
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Decision {
 pub(crate) fn authorize(
     reader: &dyn ObjectReader,
     user: &User,
-    asked: &AuthorizationAttributes,
+    attributes: &AuthorizationAttributes,
 ) -> Decision {
     if user.is_system_masters() {
         return Decision {
@@ -89,8 +89,8 @@ pub(crate) fn authorize(
         };
     }
     let mut allowed_by = None;
-    let errors = visit_rules_for(reader, user, &asked.namespace, |granted| {
-        if !rule_allows(granted.rule, asked) {
+    let errors = visit_rules_for(reader, user, &attributes.namespace, |granted| {
+        if !rule_allows(granted.rule, attributes) {
             return ControlFlow::Continue(());
         }
         allowed_by = Some(granted.source());
@@ -107,7 +107,7 @@ pub(crate) fn authorize(
     }
 }
 
-fn rule_allows(rule: &Value, asked: &AuthorizationAttributes) -> bool {
+fn rule_allows(rule: &Value, attributes: &AuthorizationAttributes) -> bool {
     let list = |field: &str| {
         rule[field]
             .as_array()
@@ -116,24 +116,25 @@ fn rule_allows(rule: &Value, asked: &AuthorizationAttributes) -> bool {
             .filter_map(Value::as_str)
     };
     let has = |field: &str, wanted: &str| list(field).any(|v| v == "*" || v == wanted);
-    if !has("verbs", &asked.verb) {
+    if !has("verbs", &attributes.verb) {
         return false;
     }
-    if asked.resource.is_empty() {
+    if attributes.resource.is_empty() {
         return list("nonResourceURLs").any(|pattern| match pattern.strip_suffix('*') {
-            Some(prefix) => asked.path.starts_with(prefix),
-            None => asked.path == pattern,
+            Some(prefix) => attributes.path.starts_with(prefix),
+            None => attributes.path == pattern,
         });
     }
-    let full = asked.resource_and_subresource();
+    let full = attributes.resource_and_subresource();
     let resource = list("resources").any(|r| {
         r == "*"
             || r == full
-            || (!asked.subresource.is_empty() && r.strip_prefix("*/") == Some(&asked.subresource))
+            || (!attributes.subresource.is_empty()
+                && r.strip_prefix("*/") == Some(&attributes.subresource))
     });
     let mut names = list("resourceNames").peekable();
-    let named = names.peek().is_none() || names.any(|n| n == asked.name);
-    has("apiGroups", &asked.group) && resource && named
+    let named = names.peek().is_none() || names.any(|n| n == attributes.name);
+    has("apiGroups", &attributes.group) && resource && named
 }
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(verb: &str, resource: &str, subresource: &str) -> AuthorizationAttributes {
+    fn attributes(verb: &str, resource: &str, subresource: &str) -> AuthorizationAttributes {
         AuthorizationAttributes {
             verb: verb.into(),
             resource: resource.into(),
@@ -155,13 +156,13 @@ mod tests {
     #[test]
     fn rules_grant_only_listed_verbs_and_resources() {
         let rule = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]});
-        assert!(rule_allows(&rule, &asked("get", "pods", "")));
-        assert!(rule_allows(&rule, &asked("get", "anything", "scale")));
-        assert!(!rule_allows(&rule, &asked("get", "pods", "log")));
-        assert!(!rule_allows(&rule, &asked("list", "pods", "")));
+        assert!(rule_allows(&rule, &attributes("get", "pods", "")));
+        assert!(rule_allows(&rule, &attributes("get", "anything", "scale")));
+        assert!(!rule_allows(&rule, &attributes("get", "pods", "log")));
+        assert!(!rule_allows(&rule, &attributes("list", "pods", "")));
         let named =
             json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["y"]});
-        assert!(!rule_allows(&named, &asked("get", "pods", "")));
+        assert!(!rule_allows(&named, &attributes("get", "pods", "")));
         let path = json!({"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/version"]});
         let at = |p: &str| AuthorizationAttributes {
             path: p.into(),
@@ -178,7 +179,7 @@ mod tests {
             name: "bob".into(),
             ..User::default()
         };
-        let mut a = asked("list", "widgets", "");
+        let mut a = attributes("list", "widgets", "");
         (a.name, a.group, a.namespace) = (String::new(), "x.dev".into(), "n".into());
         assert_eq!(
             a.forbidden_error(&user, "").message,

@@ -9,7 +9,7 @@ use super::service_account_token::LEGACY_ISSUER;
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
-/// A token is valid for so long after its bound object starts to terminate, in seconds.
+/// How long a token stays valid after its bound object starts to terminate, in seconds.
 const DELETION_GRACE_PERIOD: i64 = 60;
 
 /// The kinds of bound objects and their resources.
@@ -45,7 +45,7 @@ pub(crate) fn user_of_claims(reader: &dyn ObjectReader, claims: &Value, now: i64
             continue;
         }
         let namespace = if kind == "node" { "" } else { namespace };
-        // The node of a pod's token is information only.
+        // The node of a pod's token is informational.
         let is_bound = kind != "node" || !bound_to_pod;
         if is_bound && !exists(reader, resource, namespace, bound, now) {
             return None;

@@ -24,7 +24,7 @@ pub(crate) struct ServiceAccountTokenKey {
 
 /// The key could not be generated or read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make a signing key for service account tokens")]
+#[error("cannot generate a signing key for service account tokens")]
 pub(crate) struct TokenKeyError;
 
 impl ServiceAccountTokenKey {

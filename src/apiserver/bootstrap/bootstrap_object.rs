@@ -103,16 +103,16 @@ impl BootstrapObject {
     }
 }
 
-pub(super) fn create_object(core: &ServerState, mut seed: BootstrapObject) {
-    let (group, version, plural) = seed.resource;
+pub(super) fn create_object(core: &ServerState, mut bootstrap_object: BootstrapObject) {
+    let (group, version, plural) = bootstrap_object.resource;
     let Some(served) = core.registry.find(group, version, plural) else {
         return;
     };
     let Some(storage) = &served.storage else {
         return;
     };
-    let name = object_meta::meta_str(&seed.object, "name").to_string();
-    let key = match object_meta::meta_str(&seed.object, "namespace") {
+    let name = object_meta::meta_str(&bootstrap_object.object, "name").to_string();
+    let key = match object_meta::meta_str(&bootstrap_object.object, "namespace") {
         "" => name,
         namespace => format!("{namespace}/{name}"),
     };
@@ -121,12 +121,16 @@ pub(super) fn create_object(core: &ServerState, mut seed: BootstrapObject) {
         return;
     }
     let behaviour = &served.kind.strategy;
-    behaviour.set_defaults(&mut seed.object);
-    object_meta::fill_system_fields(&mut seed.object, &core.entropy, core.clock.now());
+    behaviour.set_defaults(&mut bootstrap_object.object);
+    object_meta::fill_system_fields(
+        &mut bootstrap_object.object,
+        &core.entropy,
+        core.clock.now(),
+    );
     if behaviour.has_generation() {
-        object_meta::set_generation(&mut seed.object, 1);
+        object_meta::set_generation(&mut bootstrap_object.object, 1);
     }
-    if let Ok(pending) = PendingObject::new(seed.object) {
+    if let Ok(pending) = PendingObject::new(bootstrap_object.object) {
         let _ = core.store.create(storage, &key, pending);
     }
 }

@@ -100,9 +100,9 @@ impl VersionConverter<'_> {
             .converter()
             .filter(|c| c.handles(&kind.group, &kind.kind));
         match converter {
-            Some(converter) => converter.convert(object, api_version).map_err(|why| {
+            Some(converter) => converter.convert(object, api_version).map_err(|reason| {
                 ApiError::internal(format!(
-                    "conversion of {} to {api_version} failed: {why}",
+                    "conversion of {} to {api_version} failed: {reason}",
                     kind.kind
                 ))
             }),

@@ -48,11 +48,11 @@ impl WebhookConverter {
         to: &str,
         uid: &str,
     ) -> Result<(), String> {
-        let mut asked: Vec<&mut Value> = objects
+        let mut objects_to_convert: Vec<&mut Value> = objects
             .iter_mut()
             .filter(|o| o.text("/apiVersion") != to)
             .collect();
-        let Some(first) = asked.first() else {
+        let Some(first) = objects_to_convert.first() else {
             return Ok(());
         };
         let what = format!(
@@ -63,48 +63,50 @@ impl WebhookConverter {
         let version = review_version(webhook);
         let review = json!({
             "apiVersion": format!("apiextensions.k8s.io/{version}"), "kind": "ConversionReview",
-            "request": {"uid": uid, "desiredAPIVersion": to, "objects": asked},
+            "request": {"uid": uid, "desiredAPIVersion": to, "objects": objects_to_convert},
         });
-        let answer = self
+        let response = self
             .call(WebhookTarget::of(config, reader), review)
-            .map_err(|why| {
-                let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
-                format!("{what} failed: {why}")
+            .map_err(|reason| {
+                let reason = reason
+                    .strip_prefix("failed to call webhook: ")
+                    .unwrap_or(&reason);
+                format!("{what} failed: {reason}")
             })?;
-        let converted = converted_objects(&answer, version, uid)
-            .map_err(|why| format!("{what} failed: {why}"))?;
-        if converted.len() != asked.len() {
-            let (got, expected) = (converted.len(), asked.len());
+        let converted = converted_objects(&response, version, uid)
+            .map_err(|reason| format!("{what} failed: {reason}"))?;
+        if converted.len() != objects_to_convert.len() {
+            let (got, expected) = (converted.len(), objects_to_convert.len());
             return Err(format!(
                 "{what} returned {got} objects, expected {expected}"
             ));
         }
-        for (i, (object, converted)) in asked.iter_mut().zip(converted).enumerate() {
-            let invalid = |why: String| {
-                format!("{what} returned invalid converted object at index {i}: {why}")
+        for (i, (object, converted)) in objects_to_convert.iter_mut().zip(converted).enumerate() {
+            let invalid = |reason: String| {
+                format!("{what} returned invalid converted object at index {i}: {reason}")
             };
             check_group_version_kind(object, converted, to).map_err(invalid)?;
             check_identity(object, converted).map_err(invalid)?;
-            **object = restore_object_meta(object, converted.clone()).map_err(|why| {
-                format!("{what} returned invalid metadata in object at index {i}: {why}")
+            **object = restore_object_meta(object, converted.clone()).map_err(|reason| {
+                format!("{what} returned invalid metadata in object at index {i}: {reason}")
             })?;
         }
         Ok(())
     }
 
     fn call(&self, target: WebhookTarget, review: Value) -> Result<Value, String> {
-        let (answer, answered) = sync_channel(1);
-        let question = ConversionCall {
+        let (sender, receiver) = sync_channel(1);
+        let call = ConversionCall {
             target,
             review,
-            response: answer,
+            response: sender,
         };
-        let gone = || "the thread that calls webhooks has ended".to_owned();
-        let questions = self.calls.get_or_init(start);
-        questions.send(question).map_err(|_| gone())?;
+        let thread_ended = || "the thread that calls webhooks has ended".to_owned();
+        let calls = self.calls.get_or_init(start);
+        calls.send(call).map_err(|_| thread_ended())?;
         // The thread enforces the call timeout; the longer timeout detects a failed thread.
-        let patience = Duration::from_secs(TIMEOUT + 5);
-        let wait = || answered.recv_timeout(patience).map_err(|_| gone())?;
+        let timeout = Duration::from_secs(TIMEOUT + 5);
+        let wait = || receiver.recv_timeout(timeout).map_err(|_| thread_ended())?;
         kueue_lab_blocking::wait(wait)
     }
 }
@@ -120,23 +122,23 @@ fn start() -> UnboundedSender<ConversionCall> {
     send
 }
 
-fn serve(mut questions: UnboundedReceiver<ConversionCall>) {
+fn serve(mut calls: UnboundedReceiver<ConversionCall>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let Ok(runtime) = runtime else { return };
     runtime.block_on(async {
-        let callers = std::sync::Arc::new(ClientManager::default());
-        while let Some(question) = questions.recv().await {
-            let callers = callers.clone();
+        let clients = std::sync::Arc::new(ClientManager::default());
+        while let Some(call) = calls.recv().await {
+            let clients = clients.clone();
             tokio::spawn(async move {
                 let ConversionCall {
                     target,
                     review,
-                    response: answer,
-                } = question;
+                    response,
+                } = call;
                 // The caller may have timed out; a failed send is ignored.
-                let _ = answer.send(callers.call(&target, &review, TIMEOUT).await);
+                let _ = response.send(clients.call(&target, &review, TIMEOUT).await);
             });
         }
     });

@@ -118,10 +118,10 @@ impl AdmissionChain<'_> {
             rounds.is_reinvoke = true;
             self.mutate_once(object, &mut rounds).await?;
         }
-        if let Err(why) = restore_invalid_managed_fields(object, managed_fields_before) {
+        if let Err(reason) = restore_invalid_managed_fields(object, managed_fields_before) {
             self.context.warn(format!(
                 ".metadata.managedFields was in an invalid state after admission; this could be \
-                 caused by an outdated mutating admission controller; please fix your requests: {why}"
+                 caused by an outdated mutating admission controller; please fix your requests: {reason}"
             ));
         }
         object_meta::dedup_owner_references(object);

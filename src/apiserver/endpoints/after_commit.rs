@@ -1,4 +1,4 @@
-//! What follows from a committed write, before its response is sent.
+//! Reconciliation after a committed write, before its response is sent.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{aggregation, certificate_signing, crd_lifecycle, service_account_sec
 use crate::registry::ServedResource;
 use crate::server_state::ServerState;
 
-/// Reconciles what depends on the object that was written or removed.
+/// Reconciles the objects that depend on the object that was written or removed.
 pub(super) fn after_commit(core: &Arc<ServerState>, served: &ServedResource, key: &str) {
     crd_lifecycle::after_commit(core, served, key);
     match (&*served.kind.group, &*served.kind.plural) {

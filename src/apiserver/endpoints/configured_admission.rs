@@ -31,7 +31,7 @@ fn is_exempt(request: &AdmissionRequest<'_>) -> bool {
     request.group == GROUP
 }
 
-/// Whether an in-process plugin takes the place of a webhook.
+/// Whether an in-process plugin replaces a webhook.
 fn is_replaced(plugins: &Plugins, hook: &Value) -> bool {
     let service = hook.at("/clientConfig/service");
     !service.is_null() && plugins.replace_service(service.text("/namespace"), service.text("/name"))
@@ -238,15 +238,12 @@ impl<'a> ConfiguredAdmission<'a> {
             schema: schema.as_deref(),
             uid: &core.entropy.uid(),
         };
-        let consent = case
+        let response = case
             .call_hook(&core.webhook_clients, hook, mutating)
             .await?;
-        let warnings = consent.warnings.iter();
+        let warnings = response.warnings.iter();
         warnings.for_each(|w| self.chain.context.warn(w.clone()));
-        Ok(Some(VersionedWebhookResponse {
-            response: consent,
-            version,
-        }))
+        Ok(Some(VersionedWebhookResponse { response, version }))
     }
 
     /// Calls the mutating webhooks.
@@ -286,24 +283,23 @@ impl<'a> ConfiguredAdmission<'a> {
         hook: &Value,
         object: &mut Value,
     ) -> Result<Option<bool>, ApiError> {
-        let Some(VersionedWebhookResponse {
-            response: consent,
-            version,
-        }) = self.call_webhook(hook, object, true).await?
+        let Some(VersionedWebhookResponse { response, version }) =
+            self.call_webhook(hook, object, true).await?
         else {
             return Ok(None);
         };
-        if consent.patch.is_empty() {
+        if response.patch.is_empty() {
             return Ok(Some(false));
         }
         let name = hook.text("/name");
-        let internal = |why: String| ApiError::internal(format!("Internal error occurred: {why}"));
-        let wrong = |why: String| {
-            let why = format!("received undecodable patch in webhook response: {why}");
-            internal(format!("failed calling webhook {name:?}: {why}"))
+        let internal =
+            |reason: String| ApiError::internal(format!("Internal error occurred: {reason}"));
+        let wrong = |reason: String| {
+            let reason = format!("received undecodable patch in webhook response: {reason}");
+            internal(format!("failed calling webhook {name:?}: {reason}"))
         };
         let patch: json_patch::Patch =
-            serde_json::from_slice(&consent.patch).map_err(|e| wrong(e.to_string()))?;
+            serde_json::from_slice(&response.patch).map_err(|e| wrong(e.to_string()))?;
         if patch.is_empty() {
             return Ok(Some(false));
         }
@@ -329,8 +325,9 @@ impl<'a> ConfiguredAdmission<'a> {
             object = converter.converted_to(self.served(own)?, &object)?;
         }
         if let Some(schema) = self.schema(own)? {
-            decode(&schema, &mut object, DecodeSource::Json)
-                .map_err(|why| ApiError::internal(format!("Internal error occurred: {why}")))?;
+            decode(&schema, &mut object, DecodeSource::Json).map_err(|reason| {
+                ApiError::internal(format!("Internal error occurred: {reason}"))
+            })?;
         }
         if self.chain.subresource_kind.is_none() {
             self.served(own)?.kind.strategy.set_defaults(&mut object);

@@ -30,7 +30,8 @@ pub(super) fn encode_continue(revision: u64, key: &str) -> String {
 }
 
 pub(super) fn decode_continue(text: &str) -> Result<ContinueToken, ApiError> {
-    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let invalid =
+        |reason: &str| ApiError::bad_request(format!("continue key is not valid: {reason}"));
     let json = URL_SAFE_NO_PAD
         .decode(text)
         .map_err(|e| invalid(&e.to_string()))?;

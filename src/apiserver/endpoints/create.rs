@@ -67,10 +67,10 @@ pub(super) async fn create_object(
     object: Value,
 ) -> Result<WriteOutcome, ApiError> {
     if call.served.custom.as_ref().is_some_and(|c| c.terminating) {
-        let why = "create not allowed while custom resource definition is terminating";
+        let message = "create not allowed while custom resource definition is terminating";
         let (group, plural) = (&call.path.group, &call.path.resource);
         let name = object_meta::meta_str(&object, "name");
-        return Err(ApiError::forbidden(group, plural, name, why));
+        return Err(ApiError::forbidden(group, plural, name, message));
     }
     let mut attempt = 0;
     loop {

@@ -175,30 +175,30 @@ fn check_preconditions(
     options: &DeleteOptions,
     old: &Value,
 ) -> Result<(), ApiError> {
-    let conflict = |why: String| {
+    let conflict = |reason: String| {
         let kind = &call.served.kind;
         // As in Kubernetes, the error names the kind here, not the resource.
         ApiError::conflict(
             &kind.group,
             &kind.kind,
             object_meta::meta_str(old, "name"),
-            &why,
+            &reason,
         )
     };
     let uid = object_meta::meta_str(old, "uid");
-    if let Some(asked) = options.uid.as_deref().filter(|asked| *asked != uid) {
+    if let Some(requested) = options.uid.as_deref().filter(|requested| *requested != uid) {
         return Err(conflict(format!(
-            "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            "the UID in the precondition ({requested}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
         )));
     }
     let version = object_meta::meta_str(old, "resourceVersion");
-    if let Some(asked) = options
+    if let Some(requested) = options
         .resource_version
         .as_deref()
-        .filter(|asked| *asked != version)
+        .filter(|requested| *requested != version)
     {
         return Err(conflict(format!(
-            "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            "the ResourceVersion in the precondition ({requested}) does not match the ResourceVersion in record ({version}). The object might have been modified"
         )));
     }
     Ok(())
@@ -229,9 +229,9 @@ fn commit_deletion(
                 let marked = store.replace(storage, present.key(), present.revision(), marked)?;
                 return remove_marked(store, storage, marked, last);
             }
-            let gone = replacement(present, last)?;
-            let gone = store.remove(storage, present.key(), present.revision(), gone)?;
-            Ok(DeleteOutcome::Removed((*gone.value()).clone()))
+            let removed = replacement(present, last)?;
+            let removed = store.remove(storage, present.key(), present.revision(), removed)?;
+            Ok(DeleteOutcome::Removed((*removed.value()).clone()))
         }
         DeletionPlan::MarkTerminating(new) => {
             let pending = replacement(present, new)?;
@@ -254,7 +254,7 @@ fn remove_marked(
     loop {
         let pending = replacement(&marked, (*marked.value()).clone())?;
         match store.remove(storage, marked.key(), marked.revision(), pending) {
-            Ok(gone) => return Ok(DeleteOutcome::Removed((*gone.value()).clone())),
+            Ok(removed) => return Ok(DeleteOutcome::Removed((*removed.value()).clone())),
             Err(CommitError::KeyNotFound) => return Ok(DeleteOutcome::Removed(last)),
             Err(CommitError::ResourceVersionConflict(present)) => {
                 if object_meta::meta_str(&present.value(), "uid") != uid {

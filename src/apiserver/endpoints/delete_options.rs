@@ -110,11 +110,11 @@ impl DeleteOptions {
         let mut errors = Vec::new();
         if let Some(policy) = &self.propagation_policy {
             if self.orphan_dependents.is_some() {
-                let why = "orphanDependents and deletionPropagation cannot be both set";
+                let reason = "orphanDependents and deletionPropagation cannot be both set";
                 errors.push(FieldError::invalid(
                     "propagationPolicy",
                     policy.as_str(),
-                    why,
+                    reason,
                 ));
             }
             if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {

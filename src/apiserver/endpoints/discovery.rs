@@ -23,7 +23,7 @@ const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Handles `/api`, `/apis` and the group and version paths below them.
-pub(super) fn answer(
+pub(super) fn handle(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
     segments: &[&str],

@@ -59,11 +59,11 @@ pub(crate) fn authorize(
     if user.is_system_masters() || non_resource_paths::is_always_allowed(head.uri.path()) {
         return Ok(());
     }
-    let asked = attributes.authorization(head);
-    let decision = rbac_authorizer::authorize(&core.objects(), user, &asked);
+    let requested = attributes.authorization(head);
+    let decision = rbac_authorizer::authorize(&core.objects(), user, &requested);
     match decision.is_allowed {
         true => Ok(()),
-        false => Err(asked.forbidden_error(user, &decision.reason)),
+        false => Err(requested.forbidden_error(user, &decision.reason)),
     }
 }
 
@@ -97,7 +97,7 @@ async fn serve_non_resource(
     {
         return Ok(reply);
     }
-    non_resource_paths::answer(core, incoming, segments)
+    non_resource_paths::handle(core, incoming, segments)
 }
 
 /// The response of the extension API server in another process that serves a group version.
@@ -160,7 +160,7 @@ async fn serve_resource(
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     if let Some(api) = &call.served.aggregated {
-        return aggregation::answer(call, api.as_ref(), verb);
+        return aggregation::handle(call, api.as_ref(), verb);
     }
     if call.is_namespace_missing(verb) {
         return Ok(ApiResponse::page_not_found());
@@ -171,7 +171,7 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
         ensure_flow_control(call.core);
     }
     if !call.path.subresource.is_empty() {
-        return subresource::answer(call, verb).await;
+        return subresource::handle(call, verb).await;
     }
     if call.served.storage.is_none() {
         return match (verb, &*call.served.kind.kind) {

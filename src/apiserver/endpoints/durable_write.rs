@@ -1,4 +1,4 @@
-//! Writes to durable storage: a response is sent when what it says is durable.
+//! Writes to durable storage: a response is sent when the write is durable.
 
 use std::future::Future;
 

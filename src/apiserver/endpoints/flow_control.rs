@@ -23,7 +23,7 @@ pub(crate) struct FlowControl {
     pub(crate) flow: String,
 }
 
-/// What a request asks for, as FlowSchemas match it.
+/// The attributes of a request that FlowSchemas match (upstream `RequestDigest`).
 struct RequestDigest<'a> {
     user: &'a User,
     verb: String,

@@ -26,18 +26,18 @@ fn is_graceful(served: &ServedResource) -> bool {
 pub(super) fn before_delete(
     served: &ServedResource,
     new: &mut Value,
-    asked: Option<i64>,
+    requested: Option<i64>,
     now: Timestamp,
 ) -> GracefulDeletion {
     if !is_graceful(served) {
         return GracefulDeletion::NotSupported;
     }
     // A negative period means the minimum of 1 s.
-    let asked = asked.map(|s| if s < 0 { 1 } else { s });
+    let requested = requested.map(|s| if s < 0 { 1 } else { s });
     if object_meta::is_terminating(new) {
-        return shorten_grace_period(new, asked, now);
+        return shorten_grace_period(new, requested, now);
     }
-    let seconds = pod_grace_period(new, asked);
+    let seconds = pod_grace_period(new, requested);
     mark_terminating(new, seconds, now);
     if object_meta::generation(new) > 0 {
         object_meta::set_generation(new, object_meta::generation(new) + 1);
@@ -46,7 +46,7 @@ pub(super) fn before_delete(
 }
 
 /// The grace period of a pod that is not terminating yet.
-fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+fn pod_grace_period(pod: &Value, requested: Option<i64>) -> i64 {
     let specified = || {
         pod.pointer("/spec/terminationGracePeriodSeconds")
             .and_then(Value::as_i64)
@@ -61,32 +61,36 @@ fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     {
         return 0;
     }
-    match asked.or_else(specified).unwrap_or(0) {
+    match requested.or_else(specified).unwrap_or(0) {
         seconds if seconds < 0 => 1,
         seconds => seconds,
     }
 }
 
 /// Shortens the grace period of a terminating object; it cannot be extended.
-fn shorten_grace_period(new: &mut Value, asked: Option<i64>, now: Timestamp) -> GracefulDeletion {
+fn shorten_grace_period(
+    new: &mut Value,
+    requested: Option<i64>,
+    now: Timestamp,
+) -> GracefulDeletion {
     let present = object_meta::deletion_grace_period(new).unwrap_or(0);
     if present == 0 {
         return GracefulDeletion::Marked(0);
     }
-    let Some(asked) = asked.filter(|s| *s < present) else {
+    let Some(requested) = requested.filter(|s| *s < present) else {
         return GracefulDeletion::Pending;
     };
     let until = object_meta::meta_str(new, "deletionTimestamp")
         .parse::<Timestamp>()
         .unwrap_or(now);
-    let sooner = until
-        .saturating_add(SignedDuration::from_secs(asked - present))
+    let new_deadline = until
+        .saturating_add(SignedDuration::from_secs(requested - present))
         .unwrap_or(now);
-    let (until, seconds) = if sooner < now {
+    let (until, seconds) = if new_deadline < now {
         // The new deadline has passed: use the shortest graceful period, 1 s.
-        (now, if asked == 0 { 0 } else { 1 })
+        (now, if requested == 0 { 0 } else { 1 })
     } else {
-        (sooner, asked)
+        (new_deadline, requested)
     };
     let fields = object_meta::meta_mut(new);
     fields.insert("deletionTimestamp".into(), object_meta::metav1_time(until));

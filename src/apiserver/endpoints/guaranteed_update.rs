@@ -112,7 +112,7 @@ async fn try_update(
     check_uid_precondition(call, name, uid, object_meta::meta_str(&old, "uid"))?;
     let mut new = transform(Some(&old))?;
     check_name(call, name, &mut new)?;
-    let insisted = check_resource_version(call, name, &new, present)?;
+    let has_resource_version = check_resource_version(call, name, &new, present)?;
     let revision = present.revision().to_string();
     object_meta::meta_mut(&mut new).insert("resourceVersion".into(), revision.into());
     object_meta::dedup_owner_references(&mut new);
@@ -163,7 +163,7 @@ async fn try_update(
     if new == *old {
         return Ok(Some(WriteOutcome::Stored(present.clone())));
     }
-    let gone = object_meta::is_terminating(&old)
+    let is_last_finalizer_removed = object_meta::is_terminating(&old)
         && object_meta::finalizers(&new).is_empty()
         && object_meta::deletion_grace_period(&old).unwrap_or(0) == 0
         && !namespace_deletion::has_spec_finalizers(call, &new);
@@ -176,7 +176,7 @@ async fn try_update(
     let pending = pending_object(new)?;
     let pending = pending.with_schema_generation(call.served.schema_generation);
     let (store, storage) = (&call.core.store, call.storage()?);
-    let outcome = if gone {
+    let outcome = if is_last_finalizer_removed {
         store.remove(storage, present.key(), present.revision(), pending)
     } else {
         store.replace(storage, present.key(), present.revision(), pending)
@@ -190,7 +190,7 @@ async fn try_update(
         }
         // With a resourceVersion precondition a deleted object is NotFound; otherwise the next
         // attempt decides.
-        Err(CommitError::KeyNotFound) if insisted => Err(call.not_found(name)),
+        Err(CommitError::KeyNotFound) if has_resource_version => Err(call.not_found(name)),
         Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => Ok(None),
         Err(_) => Err(ApiError::no_such_resource()),
     }
@@ -208,13 +208,13 @@ fn check_uid_precondition(
         return Ok(());
     };
     let key = call.served.etcd_key(&call.storage_key(name));
-    let why = format!(
+    let reason = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, \
          UID in object meta: {stored}"
     );
     let (group, plural) = (&call.path.group, &call.path.resource);
-    Err(ApiError::conflict(group, plural, name, &why))
+    Err(ApiError::conflict(group, plural, name, &reason))
 }
 
 /// 409 when the new object has a UID, which requires an existing object.
@@ -227,11 +227,11 @@ fn check_no_uid_precondition(
     if uid.is_empty() {
         return Ok(());
     }
-    let why = format!(
+    let reason = format!(
         "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     );
     let (group, plural) = (&call.path.group, &call.path.resource);
-    Err(ApiError::conflict(group, plural, name, &why))
+    Err(ApiError::conflict(group, plural, name, &reason))
 }
 
 fn check_name(call: &RequestContext<'_>, name: &str, new: &mut Value) -> Result<(), ApiError> {
@@ -264,15 +264,15 @@ fn check_resource_version(
         if call.served.kind.strategy.allow_unconditional_update() {
             return Ok(false);
         }
-        let why = "must be specified for an update";
-        let error = FieldError::invalid("metadata.resourceVersion", 0, why);
+        let reason = "must be specified for an update";
+        let error = FieldError::invalid("metadata.resourceVersion", 0, reason);
         return Err(ApiError::invalid(group, plural, name, &[error]));
     }
-    let asked: u64 = version.parse().map_err(|_| {
+    let requested: u64 = version.parse().map_err(|_| {
         let error = FieldError::invalid("metadata.resourceVersion", version, "must be a number");
         ApiError::invalid(group, &call.served.kind.kind, name, &[error])
     })?;
-    if asked != present.revision() {
+    if requested != present.revision() {
         return Err(ApiError::conflict(
             group,
             plural,

@@ -83,42 +83,42 @@ fn plain_list(
     page: &ListPage,
     metadata: &Value,
 ) -> Result<ApiResponse, ApiError> {
-    const PIECE: usize = 64 << 10;
+    const CHUNK_SIZE: usize = 64 << 10;
     let kind = json!(&*call.served.kind.list_kind);
     let api_version = json!(call.served.api_version);
     let head = format!(
         "{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{metadata},\"items\":["
     );
-    let mut piece = Vec::with_capacity(PIECE.min(1024 + page.objects.len() * 1024));
-    piece.extend_from_slice(head.as_bytes());
-    let mut pieces: Vec<Bytes> = Vec::new();
+    let mut chunk = Vec::with_capacity(CHUNK_SIZE.min(1024 + page.objects.len() * 1024));
+    chunk.extend_from_slice(head.as_bytes());
+    let mut chunks: Vec<Bytes> = Vec::new();
     for (i, object) in page.objects.iter().enumerate() {
         if i > 0 {
-            piece.push(b',');
+            chunk.push(b',');
         }
         if call.served.custom.is_none() && is_stored_form(&call.served, object) {
-            piece.push(b'{');
-            piece.extend_from_slice(&object.list_item_bytes());
+            chunk.push(b'{');
+            chunk.extend_from_slice(&object.list_item_bytes());
         } else {
-            piece.extend_from_slice(&call.transformer.encoded(object)?);
+            chunk.extend_from_slice(&call.transformer.encoded(object)?);
         }
-        if piece.len() >= PIECE {
-            pieces.push(std::mem::take(&mut piece).into());
+        if chunk.len() >= CHUNK_SIZE {
+            chunks.push(std::mem::take(&mut chunk).into());
         }
     }
-    piece.extend_from_slice(b"]}");
-    pieces.push(piece.into());
+    chunk.extend_from_slice(b"]}");
+    chunks.push(chunk.into());
     if call.transformer.accept.encoding == Encoding::Json && !call.transformer.accept.pretty {
         return Ok(ApiResponse::new(
             200,
             "application/json",
-            Body::pieces(pieces),
+            Body::chunks(chunks),
         ));
     }
     Ok(ApiResponse::encoded(
         200,
         call.transformer.accept,
-        pieces.concat().into(),
+        chunks.concat().into(),
     ))
 }
 
@@ -186,13 +186,13 @@ fn snapshot(
             Err(_) => Err(expired_continue_error(&token.start)),
         };
     }
-    let asked = parse_list_resource_version(version)?;
-    let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && asked > 0);
+    let requested = parse_list_resource_version(version)?;
+    let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && requested > 0);
     let taken = if exact {
-        store.snapshot_at(storage, asked)
-    } else if asked > store.durable_revision() {
+        store.snapshot_at(storage, requested)
+    } else if requested > store.durable_revision() {
         Err(SnapshotError::TooLarge {
-            asked,
+            requested,
             current: store.durable_revision(),
         })
     } else {
@@ -214,25 +214,25 @@ fn validate(
     let path = "resourceVersionMatch";
     if !matching.is_empty() {
         if version.is_empty() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            errors.push(FieldError::forbidden(path, why));
+            let reason = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            errors.push(FieldError::forbidden(path, reason));
         }
         if !resume.is_empty() {
-            let why = "resourceVersionMatch is forbidden when continue is provided";
-            errors.push(FieldError::forbidden(path, why));
+            let reason = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(path, reason));
         }
         if !matches!(matching, "Exact" | "NotOlderThan") {
             let known = ["Exact", "NotOlderThan", ""];
             errors.push(FieldError::not_supported(path, matching, &known));
         }
         if matching == "Exact" && version == "0" {
-            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            errors.push(FieldError::forbidden(path, why));
+            let reason = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            errors.push(FieldError::forbidden(path, reason));
         }
     }
     if call.query.flag("sendInitialEvents").is_some() {
-        let why = "sendInitialEvents is forbidden for list";
-        errors.push(FieldError::forbidden("sendInitialEvents", why));
+        let reason = "sendInitialEvents is forbidden for list";
+        errors.push(FieldError::forbidden("sendInitialEvents", reason));
     }
     if errors.is_empty() {
         return Ok(());

@@ -26,14 +26,15 @@ pub struct LoadObjectError {
     pub message: String,
 }
 
-/// What to do about fields that the schema of a kind does not have.
+/// The handling of unknown fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// The object is not valid.
+    /// They are errors.
     #[default]
-    Refuse,
-    /// They are left out with a warning: the object is of a cluster with other versions of its kinds.
-    Drop,
+    Strict,
+    /// They are dropped with a warning: the object is from a cluster with other versions of its
+    /// kinds.
+    Warn,
 }
 
 /// Stores objects of a new cluster: uids, creation times and statuses are kept, and no admission plugin
@@ -94,16 +95,14 @@ fn load_object(
     if let Some(schema) = served.schema() {
         let unknown = decode(&schema, &mut object, DecodeSource::Json)?;
         match (unknown.first(), unknown_fields) {
-            (Some(field), UnknownFields::Refuse) => {
+            (Some(field), UnknownFields::Strict) => {
                 return Err(format!("unknown field {field:?}; correct or remove it"));
             }
-            (Some(_), UnknownFields::Drop) => {
+            (Some(_), UnknownFields::Warn) => {
                 let name = object_meta::meta_str(&object, "name");
                 let fields = unknown.join(", ");
                 let kind = &kind.kind;
-                tracing::warn!(
-                    "{kind} {name}: the lab does not know the fields {fields}; they are left out"
-                );
+                tracing::warn!("{kind} {name}: unknown fields {fields} are dropped");
             }
             (None, _) => {}
         }
@@ -184,7 +183,7 @@ fn check_namespace(
     }
 }
 
-/// Fills the metadata that the API server sets, as far as the object has none.
+/// Sets the system metadata that the object does not have.
 fn fill_metadata(core: &ServerState, served: &ServedResource, object: &mut Value) {
     let mut filled = json!({"metadata": {}});
     object_meta::fill_system_fields(&mut filled, &core.entropy, core.clock.now());

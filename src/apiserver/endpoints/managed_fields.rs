@@ -89,7 +89,7 @@ pub(super) fn apply_configuration(
     let writer = writer(call, options, schema, &reset);
     let force = options.force.unwrap_or(false);
     let mut object = fieldmanager::apply(&writer, live, config, force)?.object;
-    decode(schema, &mut object, DecodeSource::Unstructured).map_err(|why| {
+    decode(schema, &mut object, DecodeSource::Unstructured).map_err(|reason| {
         let kind = format!(
             "{}, Kind={}",
             call.served.api_version, call.served.kind.kind
@@ -100,7 +100,7 @@ pub(super) fn apply_configuration(
             "",
             format!(
                 "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
-                 unable to convert unstructured object to {kind}: {why}"
+                 unable to convert unstructured object to {kind}: {reason}"
             ),
         )
     })?;

@@ -11,7 +11,7 @@ use crate::server_state::ServerState;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::group_version::api_version;
 
-/// The check that fails from the begin of the shutdown on.
+/// The check that fails as soon as the shutdown starts.
 const SHUTDOWN: &str = "shutdown";
 
 /// The checks of a health endpoint, in listing order. A recorded server of v1.36 lists no check `etcd` in
@@ -34,7 +34,7 @@ pub(super) fn is_always_allowed(path: &str) -> bool {
 }
 
 /// Handles a non-resource path.
-pub(super) fn answer(
+pub(super) fn handle(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
     segments: &[String],
@@ -48,7 +48,7 @@ pub(super) fn answer(
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     match segments.as_slice() {
         [] => Ok(ApiResponse::json(&json!({"paths": root_paths(core)}))),
-        ["api" | "apis", ..] => discovery::answer(core, incoming, &segments),
+        ["api" | "apis", ..] => discovery::handle(core, incoming, &segments),
         ["version"] => Ok(ApiResponse::json(&version())),
         [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => {
             Ok(health(core, incoming, probe, rest))
@@ -58,7 +58,7 @@ pub(super) fn answer(
             Ok(ApiResponse::new(200, METRICS, text.into()))
         }
         [".well-known", "openid-configuration"] => Ok(ApiResponse::json(&openid_configuration())),
-        ["openapi", rest @ ..] => openapi::answer(core, incoming, rest),
+        ["openapi", rest @ ..] => openapi::handle(core, incoming, rest),
         ["openid", "v1", "jwks"] => Ok(ApiResponse::json(
             &core.authenticator.service_account_key().json_web_key_set(),
         )),

@@ -14,7 +14,7 @@ use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 /// Handles a path below `/openapi`.
-pub(super) fn answer(
+pub(super) fn handle(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
     path: &[&str],
@@ -39,15 +39,15 @@ const JSON: &str = "application/json";
 fn accepted(incoming: &AuthenticatedRequest, offered: &[&'static str]) -> Option<&'static str> {
     let values = incoming.parts.headers.get_all(ACCEPT).iter();
     let texts: Vec<&str> = values.filter_map(|v| v.to_str().ok()).collect();
-    let asked = texts.iter().flat_map(|t| t.split(','));
-    let mut asked = asked
+    let requested = texts.iter().flat_map(|t| t.split(','));
+    let mut requested = requested
         .map(|media| media.split(';').next().unwrap_or_default().trim())
         .filter(|media| !media.is_empty())
         .peekable();
-    if asked.peek().is_none() {
+    if requested.peek().is_none() {
         return offered.first().copied();
     }
-    asked.find_map(|media| match media {
+    requested.find_map(|media| match media {
         "*/*" | "application/*" => offered.first().copied(),
         _ => offered
             .iter()
@@ -100,7 +100,7 @@ fn serve_v3(
     let etag = format!("\"{hash}\"");
     match query.text("hash") {
         "" => {}
-        asked if asked == hash => {
+        requested if requested == hash => {
             return not_modified(incoming, &hash)
                 .unwrap_or_else(|| ApiResponse::new(200, JSON, bytes.into()))
                 .with_header(ETAG, &etag)

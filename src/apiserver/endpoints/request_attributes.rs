@@ -1,4 +1,4 @@
-//! What a request asks for, parsed once from its head.
+//! The attributes of a request, parsed once from its head.
 
 use http::Method;
 use http::request::Parts;
@@ -10,8 +10,8 @@ use crate::server_state::ServerState;
 use kueue_lab_apimachinery::field_selector::FieldSelector;
 use kueue_lab_apimachinery::metadata_validation::object_names::path_segment_name;
 
-/// Subresources whose requests last as long as the client wants, as upstream's
-/// `BasicLongRunningRequestCheck`; and those that a kubelet or another server answers.
+/// Subresources with long-running requests, as upstream's `BasicLongRunningRequestCheck`, and those
+/// that are proxied to a kubelet or another server.
 const LONG_RUNNING_SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
 
 /// The groups of kinds whose CEL expressions are compiled when they are written.
@@ -44,7 +44,7 @@ impl RequestAttributes {
         }
     }
 
-    /// What authorization decides on.
+    /// The attributes for authorization.
     pub(super) fn authorization(&self, head: &Parts) -> AuthorizationAttributes {
         let RequestInfo::Resource(path) = &self.target else {
             return AuthorizationAttributes {
@@ -80,7 +80,7 @@ impl RequestAttributes {
             .then(|| name.to_owned())
     }
 
-    /// Whether the client decides how long the request lasts.
+    /// Whether the request is long-running: its client determines its duration.
     pub(crate) fn is_long_running(&self) -> bool {
         let RequestInfo::Resource(path) = &self.target else {
             return false;

@@ -21,7 +21,7 @@ impl Authorizer for RequestAuthorizer {
     fn check(&self, request: &AuthorizationCheck) -> CheckDecision {
         let account = request.service_account.as_ref();
         let account = account.map(|(namespace, name)| User::service_account(namespace, name));
-        let asked = AuthorizationAttributes {
+        let requested = AuthorizationAttributes {
             verb: request.verb.clone(),
             group: request.group.clone(),
             resource: request.resource.clone(),
@@ -31,7 +31,7 @@ impl Authorizer for RequestAuthorizer {
             path: request.path.clone(),
         };
         let user = account.as_ref().unwrap_or(&self.user);
-        let decision = authorize(&self.core.objects(), user, &asked);
+        let decision = authorize(&self.core.objects(), user, &requested);
         CheckDecision {
             is_allowed: decision.is_allowed,
             reason: decision.reason,

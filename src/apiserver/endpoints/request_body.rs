@@ -62,9 +62,9 @@ fn decode_body(
     validation: FieldValidation,
 ) -> Result<Value, ApiError> {
     let body = &call.request.body;
-    let unrecognized = |why: String| {
+    let unrecognized = |reason: String| {
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): {why} ({})",
+            "the object provided is unrecognized (must be of type {}): {reason} ({})",
             expected.kind,
             body_excerpt(body)
         ))
@@ -81,9 +81,9 @@ fn decode_body(
         _ => return Err(unsupported_media_type(MEDIA_TYPES)),
     };
     let given = default_type_meta(&mut parsed.value, expected).map_err(unrecognized)?;
-    let refuse = |why: String| {
+    let refuse = |reason: String| {
         ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {why}",
+            "{} in version {:?} cannot be handled as a {}: {reason}",
             given.1, given.0, expected.kind
         ))
     };

@@ -26,18 +26,18 @@ fn parse(text: &str) -> Result<u64, FieldError> {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        FieldError::invalid("resourceVersion", text, why)
+        let reason = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        FieldError::invalid("resourceVersion", text, reason)
     })
 }
 
 /// 504 if a resourceVersion is larger than the `current` one. Clients retry.
-pub(super) fn check_not_too_large(asked: u64, current: u64) -> Result<(), ApiError> {
-    if asked <= current {
+pub(super) fn check_not_too_large(requested: u64, current: u64) -> Result<(), ApiError> {
+    if requested <= current {
         return Ok(());
     }
     Err(too_large_resource_version(&format!(
-        "Too large resource version: {asked}, current: {current}"
+        "Too large resource version: {requested}, current: {current}"
     )))
 }
 

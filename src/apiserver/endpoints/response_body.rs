@@ -19,16 +19,19 @@ pub(crate) struct Body {
 }
 
 enum BodyContent {
-    Pieces { left: u64, pieces: VecDeque<Bytes> },
+    Chunks {
+        remaining: u64,
+        chunks: VecDeque<Bytes>,
+    },
     Stream(BoxStream<'static, Bytes>),
 }
 
 impl Body {
     /// A body of the given chunks, with known length.
-    pub(crate) fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
-        let pieces = pieces.into();
-        let left = pieces.iter().map(|p| p.len() as u64).sum();
-        Self::new(BodyContent::Pieces { left, pieces })
+    pub(crate) fn chunks(chunks: impl Into<VecDeque<Bytes>>) -> Self {
+        let chunks = chunks.into();
+        let remaining = chunks.iter().map(|p| p.len() as u64).sum();
+        Self::new(BodyContent::Chunks { remaining, chunks })
     }
 
     /// A body that sends the items of a stream as they become ready.
@@ -55,7 +58,7 @@ impl Body {
     /// The length in bytes; `None` of a stream.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.content {
-            BodyContent::Pieces { left, .. } => Some(*left),
+            BodyContent::Chunks { remaining, .. } => Some(*remaining),
             BodyContent::Stream(_) => None,
         }
     }
@@ -64,9 +67,9 @@ impl Body {
     ///
     /// # Errors
     /// The body itself if it is a stream.
-    pub(crate) fn into_pieces(self) -> Result<VecDeque<Bytes>, Self> {
+    pub(crate) fn into_chunks(self) -> Result<VecDeque<Bytes>, Self> {
         match self.content {
-            BodyContent::Pieces { pieces, .. } => Ok(pieces),
+            BodyContent::Chunks { chunks, .. } => Ok(chunks),
             BodyContent::Stream(_) => Err(self),
         }
     }
@@ -77,7 +80,7 @@ impl Body {
             BodyContent::Stream(stream) => {
                 BodyContent::Stream(stream.take_until(Box::pin(end)).boxed())
             }
-            pieces => pieces,
+            chunks => chunks,
         };
         Self { content, ..self }
     }
@@ -85,12 +88,12 @@ impl Body {
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        let pieces: VecDeque<Bytes> = if bytes.is_empty() {
+        let chunks: VecDeque<Bytes> = if bytes.is_empty() {
             VecDeque::new()
         } else {
             [bytes].into()
         };
-        Self::pieces(pieces)
+        Self::chunks(chunks)
     }
 }
 
@@ -109,10 +112,12 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.content {
-            BodyContent::Pieces { left, pieces } => Poll::Ready(pieces.pop_front().map(|piece| {
-                *left -= piece.len() as u64;
-                Ok(Frame::data(piece))
-            })),
+            BodyContent::Chunks { remaining, chunks } => {
+                Poll::Ready(chunks.pop_front().map(|chunk| {
+                    *remaining -= chunk.len() as u64;
+                    Ok(Frame::data(chunk))
+                }))
+            }
             BodyContent::Stream(stream) => Pin::new(stream)
                 .poll_next(cx)
                 .map(|next| next.map(|b| Ok(Frame::data(b)))),
@@ -120,12 +125,12 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.content, BodyContent::Pieces { pieces, .. } if pieces.is_empty())
+        matches!(&self.content, BodyContent::Chunks { chunks, .. } if chunks.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            BodyContent::Pieces { left, .. } => SizeHint::with_exact(*left),
+            BodyContent::Chunks { remaining, .. } => SizeHint::with_exact(*remaining),
             BodyContent::Stream(_) => SizeHint::default(),
         }
     }

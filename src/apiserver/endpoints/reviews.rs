@@ -80,31 +80,31 @@ fn validate_review(kind: &str, review: &Value) -> Vec<FieldError> {
     let spec = &review["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     if resource.is_object() && path.is_object() {
-        let why = "cannot be specified in combination with resourceAttributes";
+        let reason = "cannot be specified in combination with resourceAttributes";
         let field = "spec.nonResourceAttributes";
-        errors.push(FieldError::invalid(field, path.clone(), why));
+        errors.push(FieldError::invalid(field, path.clone(), reason));
     }
     if !resource.is_object() && !path.is_object() {
-        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let reason = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let field = "spec.resourceAttributes";
-        errors.push(FieldError::invalid(field, Value::Null, why));
+        errors.push(FieldError::invalid(field, Value::Null, reason));
     }
     let has_groups = spec["groups"].as_array().is_some_and(|g| !g.is_empty());
     if kind != "SelfSubjectAccessReview" && text(spec, "user").is_empty() && !has_groups {
-        let why = "at least one of user or group must be specified";
-        errors.push(FieldError::invalid("spec.user", "", why));
+        let reason = "at least one of user or group must be specified";
+        errors.push(FieldError::invalid("spec.user", "", reason));
     }
     if kind == "LocalSubjectAccessReview" {
         let namespace = text(resource, "namespace");
         if resource.is_object() && namespace != object_meta::meta_str(review, "namespace") {
             let field = "spec.resourceAttributes.namespace";
-            let why = "must match metadata.namespace";
-            errors.push(FieldError::invalid(field, namespace, why));
+            let reason = "must match metadata.namespace";
+            errors.push(FieldError::invalid(field, namespace, reason));
         }
         if path.is_object() {
             let field = "spec.nonResourceAttributes";
-            let why = "disallowed on this kind of request";
-            errors.push(FieldError::invalid(field, path.clone(), why));
+            let reason = "disallowed on this kind of request";
+            errors.push(FieldError::invalid(field, path.clone(), reason));
         }
     }
     errors
@@ -113,7 +113,7 @@ fn validate_review(kind: &str, review: &Value) -> Vec<FieldError> {
 fn access_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) -> Value {
     let resource = &spec["resourceAttributes"];
     let path = &spec["nonResourceAttributes"];
-    let asked = if resource.is_object() {
+    let requested = if resource.is_object() {
         AuthorizationAttributes {
             verb: text(resource, "verb"),
             group: text(resource, "group"),
@@ -130,7 +130,7 @@ fn access_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) ->
             ..AuthorizationAttributes::default()
         }
     };
-    let decision = authorize(&call.core.objects(), user, &asked);
+    let decision = authorize(&call.core.objects(), user, &requested);
     match decision.reason.as_str() {
         "" => json!({"allowed": decision.is_allowed}),
         reason => json!({"allowed": decision.is_allowed, "reason": reason}),
@@ -163,14 +163,14 @@ fn token_review_status(call: &RequestContext<'_>, spec: &Value) -> Value {
     let identity = &call.core.authenticator;
     let token = text(spec, "token");
     let now = call.core.clock.now().as_second();
-    let asked = spec["audiences"].as_array().into_iter().flatten();
-    let mut asked: Vec<String> = asked
+    let requested = spec["audiences"].as_array().into_iter().flatten();
+    let mut requested: Vec<String> = requested
         .filter_map(|a| a.as_str().map(str::to_owned))
         .collect();
-    if asked.is_empty() {
-        asked.push(ISSUER.to_owned());
+    if requested.is_empty() {
+        requested.push(ISSUER.to_owned());
     }
-    match identity.authenticate_token(&token, &asked, &call.core.objects(), now) {
+    match identity.authenticate_token(&token, &requested, &call.core.objects(), now) {
         Ok(token) => json!({
             "authenticated": true,
             "user": user_info(&token.user),

@@ -86,13 +86,13 @@ pub(super) fn with_replicas(
     let name = object_meta::meta_str(scale, "name");
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
     if replicas < 0 {
-        let why = "must be greater than or equal to 0";
-        let error = FieldError::invalid("spec.replicas", replicas, why);
+        let reason = "must be greater than or equal to 0";
+        let error = FieldError::invalid("spec.replicas", replicas, reason);
         return Err(ApiError::invalid(SCALE.group, SCALE.kind, name, &[error]));
     }
     let uid = object_meta::meta_str(scale, "uid");
     if !uid.is_empty() && uid != object_meta::meta_str(old, "uid") {
-        let why = format!(
+        let reason = format!(
             "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
             object_meta::meta_str(old, "uid")
         );
@@ -100,7 +100,7 @@ pub(super) fn with_replicas(
             &call.path.group,
             &call.path.resource,
             name,
-            &why,
+            &reason,
         ));
     }
     let mut new = old.clone();

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, PendingObject};
 
-/// Replaces a stored object by what `change` returns, again after a conflict. Nothing is written if the object
-/// does not exist, or `change` returns `None`.
+/// Replaces a stored object by the result of `change`, with retries on conflict. Nothing is written
+/// if the object does not exist, or `change` returns `None`.
 pub(super) fn update_stored(
     core: &ServerState,
     (group, version, resource): (&str, &str, &str),

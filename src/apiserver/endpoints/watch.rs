@@ -127,14 +127,14 @@ fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
     let send_initial = query.flag("sendInitialEvents");
     let mut errors = Vec::new();
     if send_initial.is_some() && matching != "NotOlderThan" {
-        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-        errors.push(FieldError::forbidden("resourceVersionMatch", why));
+        let reason = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden("resourceVersionMatch", reason));
     }
     if !matching.is_empty() {
         if send_initial.is_none() {
-            let why =
+            let reason =
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+            errors.push(FieldError::forbidden("resourceVersionMatch", reason));
         }
         if matching != "NotOlderThan" {
             let known = ["NotOlderThan"];
@@ -145,24 +145,24 @@ fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
             ));
         }
         if !query.text("continue").is_empty() {
-            let why = "resourceVersionMatch is forbidden when continue is provided";
-            errors.push(FieldError::forbidden("resourceVersionMatch", why));
+            let reason = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden("resourceVersionMatch", reason));
         }
     }
     if !errors.is_empty() {
         return Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors));
     }
-    let asked = parse_resource_version(version)?;
+    let requested = parse_resource_version(version)?;
     let bookmarks = query.flag("allowWatchBookmarks").unwrap_or(false);
     // Legacy behaviour: an unset resourceVersion, or 0, starts with the existing objects.
-    let initial = send_initial.unwrap_or(asked == 0);
+    let initial = send_initial.unwrap_or(requested == 0);
     let timeout = match query.integer("timeoutSeconds")? {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
         _ => MIN_TIMEOUT.mul_f64(1.0 + call.core.entropy.unit()),
     };
     Ok(WatchOptions {
-        not_older_than: asked,
-        from: (asked > 0 && !initial).then_some(asked),
+        not_older_than: requested,
+        from: (requested > 0 && !initial).then_some(requested),
         send_initial_events: initial,
         send_initial_events_end: initial && bookmarks,
         bookmarks,

@@ -40,8 +40,8 @@ impl WriteOptions {
                 ));
             }
             if !apply && options.force.is_some() {
-                let why = "may not be specified for non-apply patch";
-                errors.push(FieldError::forbidden("force", why));
+                let reason = "may not be specified for non-apply patch";
+                errors.push(FieldError::forbidden("force", reason));
             }
         }
         let manager = query.text("fieldManager");
@@ -49,8 +49,8 @@ impl WriteOptions {
             errors.push(FieldError::too_long("fieldManager", MANAGER_MAX));
         }
         if let Some((i, c)) = manager.char_indices().find(|(_, c)| c.is_control()) {
-            let why = format!("invalid character {:?} (at position {i})", c.to_string());
-            errors.push(FieldError::invalid("fieldManager", manager, why));
+            let reason = format!("invalid character {:?} (at position {i})", c.to_string());
+            errors.push(FieldError::invalid("fieldManager", manager, reason));
         }
         let dry_run: Vec<&str> = query.all("dryRun").filter(|v| !v.is_empty()).collect();
         if dry_run.iter().any(|v| *v != "All") {

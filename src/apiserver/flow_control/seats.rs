@@ -1,5 +1,5 @@
-//! The seats of priority levels: how many requests of a level are executed at the same time. The
-//! flows of a level take turns, and one flow never has all seats.
+//! The seats of priority levels: how many requests of a level are executed at the same time. Seats
+//! are granted to the flows of a level in turn, and one flow never has all seats.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl LevelState {
         }
     }
 
-    /// Gives free seats to the flows that wait, in turn.
+    /// Grants free seats to waiting flows, in turn.
     fn grant(&mut self) {
         let mut passed = 0;
         while passed < self.turns.len() {
@@ -205,7 +205,7 @@ impl Drop for Seat {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.granted.close();
-        // The seat was given while the request stopped waiting.
+        // The seat was granted while the request stopped waiting.
         if self.granted.try_recv().is_ok() {
             self.seats.release(&self.level, &self.flow);
         }

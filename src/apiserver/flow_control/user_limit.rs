@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Limits what one user holds and what all users hold together.
+/// Limits the amount that one user holds, and the amount that all users hold together.
 #[derive(Debug)]
 pub(crate) struct UserLimit {
     per_user: usize,
@@ -36,12 +36,12 @@ impl UserLimit {
         })
     }
 
-    /// What a user may hold.
+    /// The limit of one user.
     pub(crate) fn per_user(&self) -> usize {
         self.per_user
     }
 
-    /// A permit for nothing, which can be extended.
+    /// An empty permit, which can be extended.
     pub(crate) fn permit(self: &Arc<Self>, user: &str) -> UserPermit {
         UserPermit {
             limit: self.clone(),

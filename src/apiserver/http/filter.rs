@@ -1,4 +1,4 @@
-//! A tower layer that is a function of the request and the service inside.
+//! A tower layer that is a function of the request and the inner service.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tower::{Layer, Service, ServiceExt};
 use super::secure_serving::ConnectionContext;
 use crate::endpoints::response_body::Body;
 
-/// A service inside of a filter.
+/// The inner service of a filter.
 pub(super) trait Inner:
     Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
     + Clone
@@ -48,7 +48,7 @@ pub(super) struct Filter<S> {
     inner: S,
 }
 
-/// A layer that answers requests by `function`.
+/// A layer that handles requests with `function`.
 pub(super) fn filter<S>(context: &Arc<ConnectionContext>, function: FilterFn<S>) -> FilterLayer<S> {
     FilterLayer {
         context: context.clone(),
@@ -56,7 +56,7 @@ pub(super) fn filter<S>(context: &Arc<ConnectionContext>, function: FilterFn<S>)
     }
 }
 
-/// The response of the service inside.
+/// The response of the inner service.
 pub(super) async fn respond(inner: impl Inner, request: Request<Incoming>) -> Response<Body> {
     let Ok(response) = inner.oneshot(request).await;
     response

@@ -24,20 +24,20 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
         .any(|token| token.trim() == "gzip")
 }
 
-/// Compresses a large response; streams are left as they are.
+/// Compresses a large response; streams are remaining as they are.
 pub(super) async fn compress(response: Response<Body>, work: &HeavyWork) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let is_large = body.length().is_some_and(|length| length > THRESHOLD);
     if !is_large || head.headers.contains_key(CONTENT_ENCODING) {
         return Response::from_parts(head, body);
     }
-    let pieces = match body.into_pieces() {
-        Ok(pieces) => pieces,
+    let chunks = match body.into_chunks() {
+        Ok(chunks) => chunks,
         Err(body) => return Response::from_parts(head, body),
     };
-    let original = pieces.clone();
-    let Ok(compressed) = work.run(async { gzip(pieces) }).await else {
-        return Response::from_parts(head, Body::pieces(original));
+    let original = chunks.clone();
+    let Ok(compressed) = work.run(async { gzip(chunks) }).await else {
+        return Response::from_parts(head, Body::chunks(original));
     };
     let gzip = HeaderValue::from_static("gzip");
     head.headers.insert(CONTENT_ENCODING, gzip);
@@ -46,10 +46,10 @@ pub(super) async fn compress(response: Response<Body>, work: &HeavyWork) -> Resp
     Response::from_parts(head, Bytes::from(compressed).into())
 }
 
-fn gzip(pieces: impl IntoIterator<Item = Bytes>) -> std::io::Result<Vec<u8>> {
+fn gzip(chunks: impl IntoIterator<Item = Bytes>) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(LEVEL));
-    for piece in pieces {
-        encoder.write_all(&piece)?;
+    for chunk in chunks {
+        encoder.write_all(&chunk)?;
     }
     encoder.finish()
 }

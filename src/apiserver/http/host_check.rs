@@ -44,7 +44,7 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         return Err(ApiError::new(
             421,
             "",
-            "this server does not answer to the host name of the request",
+            "the Host header of the request is not allowed",
         ));
     }
     let mut origins = head.headers.get_all(ORIGIN).iter();
@@ -53,7 +53,7 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         return Err(ApiError::new(
             403,
             "Forbidden",
-            "requests from web pages are refused",
+            "the Origin header of the request is not allowed",
         ));
     }
     if head

@@ -121,12 +121,9 @@ impl ServerState {
         self: &Arc<Self>,
         options: ServeOptions,
     ) -> Result<ServingHandle, ServeError> {
-        let asked = SocketAddr::new(options.address, options.port);
-        let listen = |source| ServeError::Listen {
-            address: asked,
-            source,
-        };
-        let server = HttpServer::bind("apiserver", asked, LISTENER_LIMITS)
+        let address = SocketAddr::new(options.address, options.port);
+        let listen = |source| ServeError::Listen { address, source };
+        let server = HttpServer::bind("apiserver", address, LISTENER_LIMITS)
             .await
             .map_err(listen)?;
         let address = server.local_addr();

@@ -18,7 +18,7 @@ pub(super) const SERVER_NAMES: [&str; 5] = [
 ];
 
 /// A server configuration for HTTP/2 and HTTP/1.1 with a certificate for `addresses` and `names`,
-/// which asks for a client certificate.
+/// which requests a client certificate.
 ///
 /// # Errors
 /// [`TlsError`] when the certificate or configuration cannot be created.

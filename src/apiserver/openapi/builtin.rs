@@ -130,9 +130,9 @@ fn definition(name: &str, raw: &Value) -> Value {
     // k8s-openapi marks `metadata` as required; the published API does not.
     let required = raw.get("required").and_then(Value::as_array);
     let required: Vec<_> = required.into_iter().flatten().cloned().collect();
-    let asked: Vec<Value> = required.into_iter().filter(|r| r != "metadata").collect();
-    if !asked.is_empty() {
-        out.insert("required".into(), asked.into());
+    let published: Vec<Value> = required.into_iter().filter(|r| r != "metadata").collect();
+    if !published.is_empty() {
+        out.insert("required".into(), published.into());
     }
     out.insert("type".into(), "object".into());
     if value_type.atomic == Some(true) {

@@ -233,19 +233,19 @@ fn responses(action: Action, subject: &OperationTarget<'_>) -> Value {
         Action::Delete | Action::DeleteCollection => (format!("{META}.Status"), false),
         _ => (own.to_string(), false),
     };
-    let mut answer = content(&MEDIA, &definition);
+    let mut response_content = content(&MEDIA, &definition);
     if streamed {
-        answer.extend(content(&STREAMS, &definition));
+        response_content.extend(content(&STREAMS, &definition));
     }
     if action == Action::Connect {
         let text = json!({"schema": {"type": "string"}});
-        answer = Map::from_iter([("*/*".to_string(), text)]);
+        response_content = Map::from_iter([("*/*".to_string(), text)]);
     }
     let mut out = Map::new();
     let mut add = |code: &str, description: &str| {
         out.insert(
             code.into(),
-            json!({"description": description, "content": answer.clone()}),
+            json!({"description": description, "content": response_content.clone()}),
         );
     };
     add("200", "OK");

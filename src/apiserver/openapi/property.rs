@@ -8,7 +8,7 @@ use kueue_lab_apimachinery::schema::{Field, ListType, Presence, Schema, TypeRef,
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Returns the property of a field; `raw` is its k8s-openapi schema.
+/// The property of a field; `raw` is its k8s-openapi schema.
 pub(super) fn property(field: &Field, raw: &Value) -> Value {
     let mut out = typed(&field.schema, raw);
     let default = match &field.default {

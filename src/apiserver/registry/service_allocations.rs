@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use kueue_lab_json::ValueExt;
 
-/// What a Service holds of the ranges of the cluster.
+/// The allocations of a Service in the ranges of the cluster.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServiceAllocations {
     pub(crate) namespace: String,

@@ -66,16 +66,16 @@ impl Query {
     /// # Errors
     /// 400 for values other than `All`.
     pub(crate) fn dry_run(&self) -> Result<bool, ApiError> {
-        let mut asked = false;
+        let mut requested = false;
         for value in self.all("dryRun").filter(|v| !v.is_empty()) {
             if value != "All" {
                 return Err(ApiError::bad_request(format!(
                     "invalid dryRun: {value:?}: supported values: \"All\""
                 )));
             }
-            asked = true;
+            requested = true;
         }
-        Ok(asked)
+        Ok(requested)
     }
 }
 

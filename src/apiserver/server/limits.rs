@@ -8,11 +8,11 @@ use kueue_lab_apimachinery::schema::decode_limits::{MAX_DEPTH, MAX_VALUES};
 /// A limit of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The name, as errors and metrics have it.
+    /// The name, as in errors and metrics.
     pub name: &'static str,
     /// The value with its unit.
     pub value: String,
-    /// What it limits, and what happens above it.
+    /// The limited amount, and the effect of exceeding it.
     pub meaning: &'static str,
     /// The flag of `kueue-lab up` that changes it; `None` if it is fixed.
     pub flag: Option<&'static str>,

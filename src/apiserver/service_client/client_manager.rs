@@ -21,9 +21,9 @@ use super::server_response::generic_server_response;
 use super::webhook_target::WebhookTarget;
 
 /// The maximum response size: a patch may be as large as an encoded object.
-const ANSWER_LIMIT: usize = 8 << 20;
+const RESPONSE_LIMIT: usize = 8 << 20;
 /// The maximum number of cached clients.
-const KEPT: usize = 64;
+const MAX_CLIENTS: usize = 64;
 
 /// A server and how it is verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,11 +74,11 @@ impl ClientManager {
         review: &Value,
         timeout: u64,
     ) -> Result<Value, String> {
-        let post = |why: String| {
+        let post = |reason: String| {
             let url = target.url();
-            format!("Post \"{url}?timeout={timeout}s\": {why}")
+            format!("Post \"{url}?timeout={timeout}s\": {reason}")
         };
-        let failed = |why: String| format!("failed to call webhook: {}", post(why));
+        let failed = |reason: String| format!("failed to call webhook: {}", post(reason));
         let server = target.server().map_err(failed)?;
         let path = format!("{}?timeout={timeout}s", target.path());
         let request = Request::post(path)
@@ -86,7 +86,7 @@ impl ClientManager {
             .header(ACCEPT, "application/json")
             .body(Body::from(review.to_string().into_bytes()))
             .map_err(|e| failed(e.to_string()))?;
-        let answer = async {
+        let call = async {
             let response = self.send(server, request).await.map_err(post)?;
             let status = response.status();
             let content_type = response.headers().get(CONTENT_TYPE);
@@ -94,7 +94,7 @@ impl ClientManager {
                 .and_then(|t| t.to_str().ok())
                 .unwrap_or_default();
             let is_text = content_type.is_empty() || content_type.starts_with("text/");
-            let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect();
+            let body = Limited::new(response.into_body(), RESPONSE_LIMIT).collect();
             let body = body
                 .await
                 .map_err(|e| post(request_error(&*e, server.authority())))?;
@@ -105,10 +105,10 @@ impl ClientManager {
             }
             serde_json::from_slice(&body).map_err(|e| e.to_string())
         };
-        let answer = tokio::time::timeout(Duration::from_secs(timeout), answer).await;
-        answer
+        let response = tokio::time::timeout(Duration::from_secs(timeout), call).await;
+        response
             .unwrap_or_else(|_| Err(post("context deadline exceeded".into())))
-            .map_err(|why| format!("failed to call webhook: {why}"))
+            .map_err(|reason| format!("failed to call webhook: {reason}"))
     }
 
     /// Sends a request, whose URI is a path, and returns the response when its headers have arrived.
@@ -131,7 +131,7 @@ impl ClientManager {
         }
         let root: Uri = server.base.parse().map_err(|e| format!("{e}"))?;
         let mut config = Config::new(root);
-        // The caller decides about a failure.
+        // The caller handles a failure.
         config.default_retry = false;
         config.tls_server_name.clone_from(&server.server_name);
         config.accept_invalid_certs = server.insecure_skip_tls_verify;
@@ -144,7 +144,7 @@ impl ClientManager {
         }
         let client = Client::try_from(config).map_err(|e| request_error(&e, server.authority()))?;
         let mut clients = self.clients.lock();
-        if clients.len() >= KEPT {
+        if clients.len() >= MAX_CLIENTS {
             clients.clear();
         }
         clients.insert(server.clone(), client.clone());
@@ -154,7 +154,7 @@ impl ClientManager {
 
 /// The DER certificates of a `caBundle`.
 fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, String> {
-    let wrong = |why: String| format!("unable to load root certificates: {why}");
+    let wrong = |reason: String| format!("unable to load root certificates: {reason}");
     let pem = STANDARD.decode(bundle).map_err(|e| wrong(e.to_string()))?;
     CertificateDer::pem_slice_iter(&pem)
         .map(|c| c.map(|c| c.to_vec()).map_err(|e| wrong(e.to_string())))

@@ -21,14 +21,14 @@ pub(super) fn request_error(error: &(dyn Error + 'static), authority: &str) -> S
 
 fn known_text(error: &(dyn Error + 'static), authority: &str) -> Option<String> {
     if let Some(error) = error.downcast_ref::<io::Error>() {
-        let why = match error.kind() {
+        let reason = match error.kind() {
             ErrorKind::ConnectionRefused => "connect: connection refused",
             ErrorKind::NetworkUnreachable => "connect: network is unreachable",
             ErrorKind::HostUnreachable => "connect: no route to host",
             ErrorKind::TimedOut => "i/o timeout",
             _ => return known_text(error.get_ref()?, authority),
         };
-        return Some(format!("dial tcp {authority}: {why}"));
+        return Some(format!("dial tcp {authority}: {reason}"));
     }
     match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(error) => Some(format!(

@@ -88,7 +88,7 @@ impl ServiceReference {
             service: self.name.clone(),
         })?;
         let endpoints = endpoints(reader, &self.namespace, &self.name, port.text("/name"));
-        // An address that was registered by hand is that of a process outside the cluster.
+        // A manually registered address is that of a process outside the cluster.
         let first = endpoints.iter().find(|e| !e.is_pod).or(endpoints.first());
         first
             .copied()

@@ -36,7 +36,7 @@ impl WebhookTarget {
             path => path,
         };
         let server = match service.resolve(reader) {
-            Err(why) => Err(why.to_string()),
+            Err(reason) => Err(reason.to_string()),
             Ok(endpoint) if endpoint.is_pod => {
                 Err(connection_refused(&endpoint.address.to_string()))
             }

@@ -22,7 +22,7 @@ use super::persistence::{
 };
 use super::resource_storage::ResourceStorage;
 
-/// The interval at which a persistence that refuses writes is tried again.
+/// The interval of recovery attempts while writes are rejected.
 const RECOVERY_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum number of remembered ranges of failed revisions.
 const MAX_FAILED: usize = 256;
@@ -32,12 +32,12 @@ tokio::task_local! {
     static WRITES: RefCell<RequestWrites>;
 }
 
-/// What the store did for a request.
+/// The writes of a request.
 #[derive(Debug, Default)]
 struct RequestWrites {
     /// The last revision it wrote.
     last: Option<u64>,
-    /// Why one of its writes was refused.
+    /// The error of its first rejected write.
     refused: Option<PersistenceError>,
 }
 
@@ -79,9 +79,9 @@ struct Progress {
     failed: Vec<(u64, u64, PersistenceError)>,
     /// The number of batches that failed.
     failures: u64,
-    /// Why writes are refused at present.
+    /// The error with which writes are rejected at present.
     refusing: Option<PersistenceError>,
-    /// Whether writes are refused for good.
+    /// Whether the store is closed, so that all writes are rejected.
     is_closed: bool,
 }
 
@@ -156,7 +156,8 @@ impl Durability {
         let _ = WRITES.try_with(|writes| writes.borrow_mut().last = Some(revision));
     }
 
-    /// Why a write is refused before it is decided; a full disk does not refuse a deletion.
+    /// The error of a write that is rejected before it is decided; a full disk does not reject a
+    /// deletion.
     pub(super) fn refusal(&self, is_deletion: bool) -> Option<PersistenceError> {
         let refusing = {
             let progress = self.progress.lock();
@@ -176,7 +177,7 @@ impl Durability {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Writes what is queued and ends the thread.
+    /// Writes all queued changes and ends the thread.
     pub(super) fn close(&self) {
         self.progress.lock().is_closed = true;
         self.queue.lock().is_closed = true;
@@ -228,7 +229,7 @@ impl Durability {
         }
     }
 
-    /// Waits for queued changes, and tries to recover while writes are refused. `None` at the end.
+    /// Waits for queued changes, and tries to recover while writes are rejected. `None` at the end.
     fn next_batch(&self, persistence: &mut dyn Persistence) -> Option<Vec<QueuedChange>> {
         let mut queue = self.queue.lock();
         loop {
@@ -316,7 +317,7 @@ impl Durability {
         progress.failures += 1;
         progress.refuse(Some(error.clone()));
         match progress.failed.last_mut() {
-            Some((after, to, why)) if *after == durable => (*to, *why) = (latest, error),
+            Some((after, to, reason)) if *after == durable => (*to, *reason) = (latest, error),
             _ => progress.failed.push((durable, latest, error)),
         }
         if progress.failed.len() > MAX_FAILED {
@@ -326,7 +327,7 @@ impl Durability {
 }
 
 impl Progress {
-    /// Refuses further writes, or accepts them again.
+    /// Rejects further writes, or accepts them again.
     fn refuse(&mut self, error: Option<PersistenceError>) {
         match (&self.refusing, &error) {
             (None, Some(error)) => tracing::error!("{error}"),

@@ -107,7 +107,7 @@ impl PendingObject {
         !value["metadata"]["deletionTimestamp"].is_null()
     }
 
-    pub(super) fn commit(self, key: &str, revision: u64, hot: &Arc<DecodedCache>) -> Object {
+    pub(super) fn commit(self, key: &str, revision: u64, cache: &Arc<DecodedCache>) -> Object {
         let mut object = Object {
             key: key.into(),
             revision,
@@ -117,7 +117,7 @@ impl PendingObject {
             lazy: None,
             value: RwLock::new(None),
             encodings: Mutex::default(),
-            decoded_cache: Arc::downgrade(hot),
+            decoded_cache: Arc::downgrade(cache),
             derived: Mutex::default(),
             decoded_forms: DecodedForms::default(),
         };
@@ -245,11 +245,11 @@ pub struct Object {
     value: RwLock<Option<Arc<Value>>>,
     /// Encodings in other served versions, by encoding key; created lazily.
     encodings: Mutex<Encodings>,
-    /// It holds the object.
+    /// The cache with the decoded object.
     decoded_cache: Weak<DecodedCache>,
     /// Values of [`Object::derived`], one of each type.
     derived: Mutex<SmallVec<[Arc<dyn Any + Send + Sync>; 1]>>,
-    /// What clients in this process have decoded from the storage version.
+    /// The forms that clients in this process have decoded from the storage version.
     decoded_forms: DecodedForms,
 }
 
@@ -289,7 +289,7 @@ impl Object {
         })
     }
 
-    /// What durable storage keeps of the object.
+    /// The content of the object in durable storage.
     pub fn stored_content(&self) -> StoredContent {
         if let Some(lazy) = &self.lazy {
             return StoredContent::Preinstalled((*lazy.head).clone());

@@ -15,13 +15,13 @@ pub trait Persistence: Send {
     /// [`PersistenceError`]; none of the changes is in the durable state, and none will be.
     fn commit(&mut self, changes: &[Change]) -> Result<(), PersistenceError>;
 
-    /// Whether commits are possible again after an error; repairs what the error left.
+    /// Whether commits are possible again after an error; repairs incomplete changes.
     ///
     /// # Errors
     /// [`PersistenceError`] while commits would fail.
     fn recover(&mut self) -> Result<(), PersistenceError>;
 
-    /// Whether there is space for further objects; asked after each commit.
+    /// Whether there is space for further objects; called after each commit.
     ///
     /// # Errors
     /// [`PersistenceError::Full`] when only deletions should be written.
@@ -77,13 +77,13 @@ impl Change {
     }
 }
 
-/// Why changes are not durable.
+/// The error of changes that are not durable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PersistenceError {
     /// The disk is full. Deletions are tried nevertheless.
     #[error("{0}")]
     Full(String),
-    /// Another error; all writes are refused until it is repaired.
+    /// Another error; all writes are rejected until it is repaired.
     #[error("{0}")]
     Failed(String),
 }

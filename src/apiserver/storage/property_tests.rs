@@ -227,7 +227,7 @@ proptest! {
                     prop_assert!(history.store.snapshot_at(&history.storage, from).is_ok());
                 }
                 Err(expired) => {
-                    prop_assert_eq!(expired.asked, from);
+                    prop_assert_eq!(expired.requested, from);
                     prop_assert!(expired.current > from);
                     let gone = history.store.snapshot_at(&history.storage, from);
                     prop_assert!(matches!(gone, Err(SnapshotError::Expired { .. })), "{:?}", gone);

@@ -37,14 +37,14 @@ pub(super) struct StorageState {
 }
 
 impl ResourceStorage {
-    pub(super) fn new(resource: &str, born: u64) -> Self {
+    pub(super) fn new(resource: &str, revision: u64) -> Self {
         Self {
             resource: resource.into(),
             state: RwLock::new(StorageState {
                 objects: OrdMap::new(),
                 events: VecDeque::new(),
                 bytes: 0,
-                compacted_revision: born,
+                compacted_revision: revision,
                 closed: false,
             }),
             changed: Notify::new(),
@@ -112,7 +112,7 @@ impl StorageState {
 
     /// Adds the objects that were read from durable storage.
     pub(super) fn restore(&mut self, restored: Vec<RestoredObject>, cache: &Arc<DecodedCache>) {
-        // Preinstalled objects are created anew.
+        // Preinstalled objects are created again.
         let objects = restored.into_iter();
         let objects = objects.filter_map(|restored| Object::restore(restored, cache));
         self.objects = objects.map(|o| (o.key_shared(), Arc::new(o))).collect();

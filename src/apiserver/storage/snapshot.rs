@@ -19,18 +19,18 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The revision is older than the watch history.
-    #[error("too old resource version: {asked} ({current})")]
+    #[error("too old resource version: {requested} ({current})")]
     Expired {
         /// The requested revision.
-        asked: u64,
+        requested: u64,
         /// The latest revision.
         current: u64,
     },
     /// The revision is larger than the current one.
-    #[error("Too large resource version: {asked}, current: {current}")]
+    #[error("Too large resource version: {requested}, current: {current}")]
     TooLarge {
         /// The requested revision.
-        asked: u64,
+        requested: u64,
         /// The latest revision.
         current: u64,
     },
@@ -85,13 +85,13 @@ impl Store {
         let current = self.durable_revision();
         if revision > current {
             return Err(SnapshotError::TooLarge {
-                asked: revision,
+                requested: revision,
                 current,
             });
         }
         if revision < state.compacted_revision {
             return Err(SnapshotError::Expired {
-                asked: revision,
+                requested: revision,
                 current,
             });
         }

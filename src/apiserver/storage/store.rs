@@ -137,10 +137,11 @@ impl Store {
         self.shared.durability.is_some()
     }
 
-    /// Runs a request that writes and waits until what it wrote, or has seen, is durable.
+    /// Runs a request that writes and waits until its writes, and the state it has read, are
+    /// durable.
     ///
     /// # Errors
-    /// [`PersistenceError`]: a write was refused, or reverted because it could not be made durable.
+    /// [`PersistenceError`]: a write was rejected, or reverted because it could not be made durable.
     pub async fn durably<T>(
         &self,
         request: impl Future<Output = T>,

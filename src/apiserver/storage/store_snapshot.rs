@@ -50,7 +50,7 @@ impl Store {
                 })
                 .collect(),
         });
-        // The clients of the stores that start from the snapshot share what they decode.
+        // The clients of the stores that start from the snapshot share decoded objects.
         for object in snapshot.objects.values().flat_map(OrdMap::values) {
             object.decoded_forms().keep();
         }

@@ -152,7 +152,7 @@ async fn a_slow_watcher_gets_expired() {
             .unwrap();
     }
     let expired = watcher.next().await.unwrap_err();
-    assert_eq!((expired.asked, expired.current), (1, 3));
+    assert_eq!((expired.requested, expired.current), (1, 3));
 }
 
 #[test]

@@ -11,10 +11,10 @@ const BATCH: usize = 256;
 
 /// The watcher's revision is compacted: the client must list again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too old resource version: {asked} ({current})")]
+#[error("too old resource version: {requested} ({current})")]
 pub struct WatchExpired {
     /// The watcher's revision.
-    pub asked: u64,
+    pub requested: u64,
     /// The oldest revision a watch can start from.
     pub current: u64,
 }
@@ -143,7 +143,7 @@ impl Watcher {
 
     fn expired(&self, compacted_revision: u64) -> WatchExpired {
         WatchExpired {
-            asked: self.cursor,
+            requested: self.cursor,
             current: compacted_revision,
         }
     }

@@ -1,4 +1,5 @@
-//! CertificateSigningRequests: sets the requester fields in `spec`, whatever the client sent.
+//! CertificateSigningRequests: sets the requester fields in `spec`; values of the client are
+//! replaced.
 
 use serde_json::{Value, json};
 

@@ -68,7 +68,7 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
             runtime_class::validate(write, object)?;
         }
         ("", "services") if service_allocator::allocates(write) => {
-            service_allocator::check(write, object)?;
+            service_allocator::check_allocations(write, object)?;
         }
         ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
             limit_ranger::validate_limits(write, object)?;

@@ -24,11 +24,13 @@ pub(crate) fn set_default_storage_class(write: &PluginContext<'_>, claim: &mut V
         .iter()
         .any(|key| class.annotation(key) == Some("true"))
     };
-    let youngest = all.iter().filter(is_default).max_by(|a, b| {
-        let born = |c: &Value| c.text("/metadata/creationTimestamp").to_string();
-        born(a).cmp(&born(b)).then_with(|| b.name().cmp(a.name()))
+    let newest = all.iter().filter(is_default).max_by(|a, b| {
+        let created = |c: &Value| c.text("/metadata/creationTimestamp").to_string();
+        created(a)
+            .cmp(&created(b))
+            .then_with(|| b.name().cmp(a.name()))
     });
-    if let Some(class) = youngest {
+    if let Some(class) = newest {
         claim.object_mut("spec")["storageClassName"] = class.name().into();
     }
 }

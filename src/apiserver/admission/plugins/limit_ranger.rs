@@ -237,8 +237,8 @@ mod tests {
     fn refusal(objects: &Objects, resource: &str, object: &Value) -> Option<String> {
         let request = request("", resource, Operation::Create);
         let refused = with(objects, &request, |w| validate_limits(w, object)).err()?;
-        let (_, why) = refused.message.split_once(" is forbidden: ")?;
-        Some(why.to_string())
+        let (_, reason) = refused.message.split_once(" is forbidden: ")?;
+        Some(reason.to_string())
     }
 
     #[test]

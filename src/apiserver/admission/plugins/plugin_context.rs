@@ -38,10 +38,10 @@ impl PluginContext<'_> {
     }
 
     /// The 403 error for this write.
-    pub(super) fn forbidden(&self, why: impl AsRef<str>) -> ApiError {
+    pub(super) fn forbidden(&self, reason: impl AsRef<str>) -> ApiError {
         let r = self.request;
         let name = if r.name.is_empty() { "Unknown" } else { r.name };
-        ApiError::forbidden(r.group, r.resource, name, why.as_ref())
+        ApiError::forbidden(r.group, r.resource, name, reason.as_ref())
     }
 
     /// The 403 error for this write, with several reasons.

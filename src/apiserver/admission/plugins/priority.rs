@@ -25,8 +25,8 @@ pub(crate) fn set_pod_priority(write: &PluginContext<'_>, pod: &mut Value) -> Re
         name => match write.reader.get(GROUP, "priorityclasses", "", name) {
             Some(class) => Some(class),
             None => {
-                let why = format!("no PriorityClass with name {name} was found");
-                return Err(write.forbidden(why));
+                let reason = format!("no PriorityClass with name {name} was found");
+                return Err(write.forbidden(reason));
             }
         },
     };

@@ -89,9 +89,9 @@ fn check_quota(
     }
     let name = quota.name();
     if let Evaluator::Pods = counted
-        && let Some(why) = missing_requirements(&limited, object)
+        && let Some(reason) = missing_requirements(&limited, object)
     {
-        return Err(write.forbidden(format!("failed quota: {name}: {why}")));
+        return Err(write.forbidden(format!("failed quota: {name}: {reason}")));
     }
     let mut wanted = mask(new.at(write.now), &hard);
     if let Some(old) = old.filter(|old| old.matches_scopes(quota)) {

@@ -37,12 +37,12 @@ pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), Ap
         let selector = spec.object_mut("nodeSelector");
         match selector.get(key) {
             Some(own) if own != value => {
-                let why = format!(
+                let reason = format!(
                     "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
                     value.text(""),
                     own.text("")
                 );
-                return Err(write.forbidden(why));
+                return Err(write.forbidden(reason));
             }
             _ => selector[key] = value.clone(),
         }

@@ -53,7 +53,7 @@ impl Allocations {
     fn free_address(&self, write: &PluginContext<'_>) -> Option<String> {
         let (first, count) = (u32::from(SERVICE_CIDR.0), SERVICE_CIDR.1);
         let span = count - STATIC_BAND - 1;
-        let start = draw(write, span);
+        let start = random_number(write, span);
         (0..span)
             .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % span).to_string())
             .find(|address| !self.has_address(address))
@@ -61,7 +61,7 @@ impl Allocations {
 
     fn free_port(&self, write: &PluginContext<'_>, protocol: &str) -> Option<i64> {
         let span = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
-        let start = draw(write, span);
+        let start = random_number(write, span);
         (0..span)
             .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % span))
             .find(|port| !self.has_port(protocol, *port))
@@ -69,12 +69,12 @@ impl Allocations {
 }
 
 /// A random number in `0..span`.
-fn draw(write: &PluginContext<'_>, span: u32) -> u32 {
+fn random_number(write: &PluginContext<'_>, span: u32) -> u32 {
     let drawn = (write.entropy.unit() * f64::from(span)) as u32;
     drawn.min(span - 1)
 }
 
-/// Allocates the addresses and ports the service type needs and releases the others.
+/// Allocates the addresses and ports that the service type requires, and releases others.
 pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result<(), ApiError> {
     let old = write.request.old_object;
     if let Some(old) = old {
@@ -111,8 +111,12 @@ pub(crate) fn allocates(write: &PluginContext<'_>) -> bool {
     write.is_write_of("", "services")
 }
 
-/// Checks that no other service got the addresses and ports of this one since they were allocated.
-pub(super) fn check(write: &PluginContext<'_>, service: &Value) -> Result<(), ApiError> {
+/// Checks that the addresses and ports of this service were not allocated to another one in the
+/// meantime.
+pub(super) fn check_allocations(
+    write: &PluginContext<'_>,
+    service: &Value,
+) -> Result<(), ApiError> {
     allocate(write, &mut service.clone())
 }
 
@@ -188,7 +192,7 @@ fn address(
     if own == "None" || before == Some(&own) {
         return Ok(());
     }
-    let why = match own.parse::<Ipv4Addr>() {
+    let reason = match own.parse::<Ipv4Addr>() {
         Err(_) => return Ok(()),
         Ok(ip) if u32::from(ip).wrapping_sub(u32::from(SERVICE_CIDR.0)) >= SERVICE_CIDR.1 => {
             format!(
@@ -201,7 +205,7 @@ fn address(
     errors.push(FieldError::invalid(
         "spec.clusterIPs",
         service.at("/spec/clusterIPs").clone(),
-        format!("failed to allocate IP {own}: {why}"),
+        format!("failed to allocate IP {own}: {reason}"),
     ));
     Ok(())
 }

@@ -75,7 +75,7 @@ impl Dispatcher<'_> {
         &mut self,
         policy: &Value,
         binding: Option<&Value>,
-        why: &str,
+        error: &str,
         reason: Option<&'static str>,
     ) {
         if policy.text("/spec/failurePolicy") == "Ignore" {
@@ -85,9 +85,9 @@ impl Dispatcher<'_> {
         let message = match binding {
             Some(binding) => {
                 let binding = binding.name();
-                format!("policy '{name}' with binding '{binding}' denied request: {why}")
+                format!("policy '{name}' with binding '{binding}' denied request: {error}")
             }
-            None => format!("policy {name:?} denied request: {why}"),
+            None => format!("policy {name:?} denied request: {error}"),
         };
         self.errors.push(PolicyError { message, reason });
     }
@@ -105,9 +105,9 @@ impl Dispatcher<'_> {
             let version = match self.subject.matching_version(constraints, object) {
                 Ok(Some(version)) => version,
                 Ok(None) => continue,
-                Err(why) => {
-                    let why = format!("failed to configure policy: {}", why.message);
-                    self.add_error(policy, None, &why, None);
+                Err(error) => {
+                    let error = format!("failed to configure policy: {}", error.message);
+                    self.add_error(policy, None, &error, None);
                     continue;
                 }
             };
@@ -120,7 +120,7 @@ impl Dispatcher<'_> {
                 let params = match matched {
                     Ok(Some(_)) => params(self.environment, policy, binding),
                     Ok(None) => continue,
-                    Err(why) => Err(why.message),
+                    Err(error) => Err(error.message),
                 };
                 match params {
                     Ok(params) => {
@@ -131,9 +131,9 @@ impl Dispatcher<'_> {
                             version: version.clone(),
                         }));
                     }
-                    Err(why) => {
-                        let why = format!("failed to configure binding: {why}");
-                        self.add_error(policy, Some(binding), &why, None);
+                    Err(error) => {
+                        let error = format!("failed to configure binding: {error}");
+                        self.add_error(policy, Some(binding), &error, None);
                     }
                 }
             }
@@ -157,8 +157,8 @@ impl Dispatcher<'_> {
             match self.subject.match_conditions_met(conditions, &names) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                Err(why) => {
-                    self.add_error(policy, Some(binding), &why, Some("Invalid"));
+                Err(error) => {
+                    self.add_error(policy, Some(binding), &error, Some("Invalid"));
                     continue;
                 }
             }
@@ -176,8 +176,8 @@ impl Dispatcher<'_> {
                 match self.patched(invocation, mutation, &names, object) {
                     Ok(patched) => *object = patched,
                     Err(MutationError::Status(error)) => return Err(error),
-                    Err(MutationError::Policy(why)) => {
-                        self.add_error(policy, Some(binding), &why, Some("Invalid"));
+                    Err(MutationError::Policy(error)) => {
+                        self.add_error(policy, Some(binding), &error, Some("Invalid"));
                     }
                 }
             }
@@ -282,7 +282,7 @@ fn evaluate(
     });
     match evaluated {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(why)) => Err(MutationError::Policy(why)),
+        Ok(Err(error)) => Err(MutationError::Policy(error)),
         Err(OutOfBudget) => Err(MutationError::Policy(OUT_OF_BUDGET.into())),
     }
 }

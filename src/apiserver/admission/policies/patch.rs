@@ -24,7 +24,7 @@ pub(super) fn apply_json_patch(
             return Err("type mismatch: JSONPatchType.expression should evaluate to array".into());
         }
     };
-    check_type_names(expression).map_err(|why| format!("type mismatch: {why}"))?;
+    check_type_names(expression).map_err(|reason| format!("type mismatch: {reason}"))?;
     let operations = operations.into_iter().map(without_empty_from).collect();
     let patch: json_patch::Patch =
         serde_json::from_value(Value::Array(operations)).map_err(|e| format!("JSON Patch: {e}"))?;
@@ -60,12 +60,12 @@ pub(super) fn apply_configuration(
         Value::Object(fields) => Value::Object(fields),
         _ => return Err("unsupported return type from ApplyConfiguration expression".into()),
     };
-    check_type_names(expression).map_err(|why| format!("type mismatch: {why}"))?;
+    check_type_names(expression).map_err(|reason| format!("type mismatch: {reason}"))?;
     if let Some(fields) = configuration.as_object_mut() {
         set_type_meta(fields, object);
     }
     merge_configuration(schema, object, &configuration)
-        .map_err(|why| format!("error applying patch: {why}"))
+        .map_err(|reason| format!("error applying patch: {reason}"))
 }
 
 fn set_type_meta(fields: &mut Map<String, Value>, object: &Value) {
@@ -80,9 +80,9 @@ fn json(value: &EvaluationResult) -> Result<Value, String> {
     match value {
         EvaluationResult::Bool(value) => Ok((*value).into()),
         EvaluationResult::Text(text) => Ok(text.as_str().into()),
-        EvaluationResult::Other(value) => to_json(value).map_err(|why| {
+        EvaluationResult::Other(value) => to_json(value).map_err(|reason| {
             format!(
-                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
+                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {reason}"
             )
         }),
     }

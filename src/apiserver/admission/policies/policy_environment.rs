@@ -1,4 +1,4 @@
-//! What the evaluation of policies needs of a request: variables, parameters and versions.
+//! The inputs of the evaluation of policies: variables, parameters and versions of one request.
 
 use std::sync::Arc;
 

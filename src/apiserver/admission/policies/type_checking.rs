@@ -59,8 +59,8 @@ pub(crate) fn check(policy: &Value, resolver: &dyn SchemaResolver) -> Vec<Value>
             let issues: Vec<String> = kinds
                 .iter()
                 .filter_map(|(kind, schema)| {
-                    let why = issues(policy, expression, schema, params.as_deref())?;
-                    Some(format!("{kind}: {why}\n"))
+                    let reason = issues(policy, expression, schema, params.as_deref())?;
+                    Some(format!("{kind}: {reason}\n"))
                 })
                 .collect();
             if !issues.is_empty() {
@@ -105,8 +105,8 @@ fn issues(
         let found = compile(variable.text("/expression"), visible);
         composited.push((variable.text("/name").into(), found.unwrap_or(Type::Any)));
     }
-    let why = compile(expression, declarations(&variables, &composited)).err()?;
-    Some(format!("compilation failed: {why}"))
+    let reason = compile(expression, declarations(&variables, &composited)).err()?;
+    Some(format!("compilation failed: {reason}"))
 }
 
 /// The variables of an expression with those of the policy.

@@ -21,7 +21,8 @@ const MESSAGE_MAX: usize = 5 * 1024;
 struct PolicyDecision {
     message: String,
     reason: &'static str,
-    /// Whether an audit annotation failed to evaluate, which denies whatever the actions are.
+    /// Whether an audit annotation failed to evaluate, which denies the request regardless of the
+    /// validation actions.
     is_of_audit_annotation: bool,
 }
 
@@ -51,9 +52,9 @@ pub(crate) fn validate(
         let version = match subject.matching_version(constraints, object) {
             Ok(Some(version)) => version,
             Ok(None) => continue,
-            Err(why) => {
-                let why = format!("failed to configure policy: {}", why.message);
-                decision.deny_by_configuration(subject, policy, None, why);
+            Err(error) => {
+                let error = format!("failed to configure policy: {}", error.message);
+                decision.deny_by_configuration(subject, policy, None, error);
                 continue;
             }
         };
@@ -65,13 +66,13 @@ pub(crate) fn validate(
             let params = match subject.matching_version(resources, object) {
                 Ok(Some(_)) => params(environment, policy, binding),
                 Ok(None) => continue,
-                Err(why) => Err(why.message),
+                Err(error) => Err(error.message),
             };
             let params = match params {
                 Ok(params) => params,
-                Err(why) => {
-                    let why = format!("failed to configure binding: {why}");
-                    decision.deny_by_configuration(subject, policy, Some(binding), why);
+                Err(error) => {
+                    let error = format!("failed to configure binding: {error}");
+                    decision.deny_by_configuration(subject, policy, Some(binding), error);
                     continue;
                 }
             };
@@ -94,10 +95,10 @@ impl ValidationDecision {
         subject: &AdmissionAttributes<'_>,
         policy: &Value,
         binding: Option<&Value>,
-        why: String,
+        error: String,
     ) {
         if policy.text("/spec/failurePolicy") != "Ignore" {
-            self.deny(subject, policy, binding, &PolicyDecision::of(why));
+            self.deny(subject, policy, binding, &PolicyDecision::of(error));
         }
     }
 
@@ -154,24 +155,25 @@ fn failed_validations(
     subject: &AdmissionAttributes<'_>,
     names: &Activation,
 ) -> Vec<PolicyDecision> {
-    let forgiving = policy.text("/spec/failurePolicy") == "Ignore";
+    let ignores_failures = policy.text("/spec/failurePolicy") == "Ignore";
     match subject.match_conditions_met(policy.list("/spec/matchConditions"), names) {
         Ok(true) => {}
         Ok(false) => return Vec::new(),
-        Err(_) if forgiving => return Vec::new(),
-        Err(why) => return vec![PolicyDecision::of(why)],
+        Err(_) if ignores_failures => return Vec::new(),
+        Err(error) => return vec![PolicyDecision::of(error)],
     }
-    let evaluated = cost::evaluate(|| evaluate_validations(policy, forgiving, names.clone()));
+    let evaluated =
+        cost::evaluate(|| evaluate_validations(policy, ignores_failures, names.clone()));
     match evaluated {
         Ok(failures) => failures,
-        Err(OutOfBudget) if forgiving => Vec::new(),
+        Err(OutOfBudget) if ignores_failures => Vec::new(),
         Err(OutOfBudget) => vec![PolicyDecision::of(OUT_OF_BUDGET.into())],
     }
 }
 
 fn evaluate_validations(
     policy: &Value,
-    forgiving: bool,
+    ignores_failures: bool,
     mut names: Activation,
 ) -> Result<Vec<PolicyDecision>, OutOfBudget> {
     let mut budget = CostBudget::runtime();
@@ -191,18 +193,18 @@ fn evaluate_validations(
                 },
                 is_of_audit_annotation: false,
             }),
-            Err(_) if forgiving => {}
-            Err(why) => failures.push(PolicyDecision::of(why)),
+            Err(_) if ignores_failures => {}
+            Err(error) => failures.push(PolicyDecision::of(error)),
         }
     }
-    failures.extend(failed_audit_annotations(policy, forgiving, &names)?);
+    failures.extend(failed_audit_annotations(policy, ignores_failures, &names)?);
     Ok(failures)
 }
 
 /// The audit annotations that fail to evaluate. There is no audit log to write the others to.
 fn failed_audit_annotations(
     policy: &Value,
-    forgiving: bool,
+    ignores_failures: bool,
     names: &Activation,
 ) -> Result<Vec<PolicyDecision>, OutOfBudget> {
     let mut budget = CostBudget::runtime();
@@ -210,9 +212,9 @@ fn failed_audit_annotations(
     for annotation in policy.list("/spec/auditAnnotations") {
         let expression = annotation.text("/valueExpression");
         match names.evaluate(expression, &mut budget)? {
-            Err(why) if !forgiving => failures.push(PolicyDecision {
+            Err(error) if !ignores_failures => failures.push(PolicyDecision {
                 is_of_audit_annotation: true,
-                ..PolicyDecision::of(why)
+                ..PolicyDecision::of(error)
             }),
             _ => {}
         }

@@ -104,7 +104,7 @@ pub(crate) fn verify_response(
     name: &str,
     mutating: bool,
 ) -> Result<AdmissionResponse, String> {
-    let invalid = |why: String| format!("received invalid webhook response: {why}");
+    let invalid = |reason: String| format!("received invalid webhook response: {reason}");
     let response = review.at("/response");
     if !response.is_object() {
         return Err(invalid("webhook response was absent".into()));
@@ -151,8 +151,9 @@ pub(crate) fn verify_response(
     if strict && !patch.is_empty() && patch_type != "JSONPatch" {
         return Err(format!("unsupported patch type {patch_type:?}"));
     }
-    let undecodable =
-        |why: base64::DecodeError| format!("received undecodable patch in webhook response: {why}");
+    let undecodable = |reason: base64::DecodeError| {
+        format!("received undecodable patch in webhook response: {reason}")
+    };
     let warnings = response.list("/warnings").iter();
     Ok(AdmissionResponse {
         warnings: warnings

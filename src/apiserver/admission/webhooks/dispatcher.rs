@@ -78,7 +78,7 @@ impl VersionedAttributes<'_> {
     /// The webhook denied the request, or the call failed and its failure policy is `Fail`.
     pub(crate) async fn call_hook(
         &self,
-        callers: &ClientManager,
+        clients: &ClientManager,
         hook: &Value,
         mutating: bool,
     ) -> Result<WebhookResponse, ApiError> {
@@ -93,45 +93,53 @@ impl VersionedAttributes<'_> {
                 Ok(true) => {}
                 Ok(false) => return Ok(WebhookResponse::default()),
                 Err(_) if ignored => return Ok(WebhookResponse::default()),
-                Err(why) => return Err(ApiError::forbidden(r.group, r.resource, r.name, &why)),
+                Err(reason) => {
+                    return Err(ApiError::forbidden(r.group, r.resource, r.name, &reason));
+                }
             }
         }
         let name = hook.text("/name");
-        let harmless = matches!(hook.text("/sideEffects"), "None" | "NoneOnDryRun");
-        if r.dry_run && !harmless {
-            let why = format!("admission webhook {name:?} does not support dry run");
-            return Err(ApiError::bad_request(why));
+        let has_no_side_effects = matches!(hook.text("/sideEffects"), "None" | "NoneOnDryRun");
+        if r.dry_run && !has_no_side_effects {
+            let reason = format!("admission webhook {name:?} does not support dry run");
+            return Err(ApiError::bad_request(reason));
         }
-        match self.send_review(callers, hook, mutating).await {
+        match self.send_review(clients, hook, mutating).await {
             Ok(AdmissionResponse {
-                rejection: Some(refusal),
+                rejection: Some(rejection),
                 ..
-            }) => Err(refusal),
+            }) => Err(rejection),
             Ok(AdmissionResponse {
                 warnings, patch, ..
             }) => Ok(WebhookResponse { warnings, patch }),
-            Err(why) if ignored => {
-                tracing::warn!("webhook {name} failed, and is ignored: {why}");
+            Err(reason) if ignored => {
+                tracing::warn!("webhook {name} failed, and is ignored: {reason}");
                 Ok(WebhookResponse::default())
             }
-            Err(why) => Err(ApiError::internal(format!(
-                "Internal error occurred: failed calling webhook {name:?}: {why}"
+            Err(reason) => Err(ApiError::internal(format!(
+                "Internal error occurred: failed calling webhook {name:?}: {reason}"
             ))),
         }
     }
 
     async fn send_review(
         &self,
-        callers: &ClientManager,
+        clients: &ClientManager,
         hook: &Value,
         mutating: bool,
     ) -> Result<AdmissionResponse, String> {
         let version = admission_review::review_version(hook);
-        let question = self.review_builder().admission_review(version);
+        let review = self.review_builder().admission_review(version);
         let timeout = u64::try_from(hook.int("/timeoutSeconds")).unwrap_or_default();
         let timeout = if timeout == 0 { 10 } else { timeout.min(30) };
         let target = WebhookTarget::of(hook.at("/clientConfig"), self.subject.reader);
-        let answer = callers.call(&target, &question, timeout).await?;
-        admission_review::verify_response(&answer, version, self.uid, hook.text("/name"), mutating)
+        let response = clients.call(&target, &review, timeout).await?;
+        admission_review::verify_response(
+            &response,
+            version,
+            self.uid,
+            hook.text("/name"),
+            mutating,
+        )
     }
 }

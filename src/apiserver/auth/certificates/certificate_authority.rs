@@ -17,20 +17,20 @@ use x509_parser::prelude::FromDer;
 
 use super::subject;
 
-/// Clocks may differ by so much: certificates of requests are valid earlier.
+/// How long before the signature certificates become valid, to allow for clock skew.
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
 
 /// An error in the TLS setup.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A certificate could not be generated.
-    #[error("making a certificate: {0}")]
+    #[error("cannot generate a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The TLS library rejected the configuration.
-    #[error("setting up TLS: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The client certificate authority was rejected.
-    #[error("setting up client certificates: {0}")]
+    #[error("cannot set up client certificates: {0}")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SignedCertificate {
     pub(crate) key: KeyPair,
 }
 
-/// What a CertificateSigningRequest asks for.
+/// The parts of a CertificateSigningRequest that are signed.
 pub(crate) struct SignedRequest<'a> {
     /// The PKCS#10 request in PEM.
     pub(crate) request: &'a str,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::stored_update::update_stored;
 use super::proxy::{ProxiedRequest, server_address};
-use crate::aggregator::{Discovered, RemoteApiService, version_discovery};
+use crate::aggregator::{DiscoveredResources, RemoteApiService, version_discovery};
 use crate::auth::user::{SYSTEM_MASTERS, User};
 use crate::openapi::ExtensionOpenApi;
 use crate::registry::ServedResource;
@@ -191,8 +191,11 @@ fn check_endpoints(core: &ServerState, service: &RemoteApiService) -> Result<(),
     Ok(())
 }
 
-/// What a server serves in the group version: its resources and its OpenAPI document.
-async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Discovered, String> {
+/// The resources of a server in the group version, and its OpenAPI document.
+async fn discover(
+    core: &ServerState,
+    service: &RemoteApiService,
+) -> Result<DiscoveredResources, String> {
     let server = server_address(core, service)?;
     let path = format!("apis/{}", service.group_version());
     // A server whose discovery has another format is available, without resources.
@@ -204,7 +207,7 @@ async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Disc
     let version_two = get_json(core, &server, "/openapi/v2").await;
     let version_two = version_two.unwrap_or_default();
     let openapi_v2 = ExtensionOpenApi::of(&version_two, &service.group_version());
-    Ok(Discovered {
+    Ok(DiscoveredResources {
         resources: version_discovery(&list),
         openapi_v2: openapi_v2.map(Arc::new),
         openapi_url: document.as_str().map(str::to_owned),
@@ -217,7 +220,7 @@ async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Disc
 /// The server does not respond in time, or with an error.
 async fn get_json(core: &ServerState, server: &ServerAddress, path: &str) -> Result<Value, String> {
     let url = format!("{}{path}", server.base);
-    let missing = |why: String| format!("failing or missing response from {url}: {why}");
+    let missing = |reason: String| format!("failing or missing response from {url}: {reason}");
     let uri: Uri = path.parse().map_err(|e| missing(format!("{e}")))?;
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -235,9 +238,9 @@ async fn get_json(core: &ServerState, server: &ServerAddress, path: &str) -> Res
     };
     let request = request.into_client_request();
     let request = request.map_err(|e| missing(e.to_string()))?;
-    let answer = async {
+    let call = async {
         let response = core.webhook_clients.send(server, request).await;
-        let response = response.map_err(|why| missing(format!("Get {url:?}: {why}")))?;
+        let response = response.map_err(|reason| missing(format!("Get {url:?}: {reason}")))?;
         let status = response.status();
         if !(200..300).contains(&status.as_u16()) {
             let status = status.as_u16();
@@ -247,8 +250,8 @@ async fn get_json(core: &ServerState, server: &ServerAddress, path: &str) -> Res
         let body = body.await.map_err(|e| missing(e.to_string()))?.to_bytes();
         Ok(serde_json::from_slice(&body).unwrap_or_default())
     };
-    let answer = tokio::time::timeout(CHECK_TIMEOUT, answer).await;
-    answer.unwrap_or_else(|_| Err(format!("timed out waiting for {url}")))
+    let response = tokio::time::timeout(CHECK_TIMEOUT, call).await;
+    response.unwrap_or_else(|_| Err(format!("timed out waiting for {url}")))
 }
 
 fn condition(status: &str, reason: &str, message: &str) -> Value {

@@ -9,7 +9,7 @@ use kueue_lab_apimachinery::api_error::ApiError;
 ///
 /// # Errors
 /// The path or verb is not served, or the extension API server returns an error.
-pub(in crate::endpoints) fn answer(
+pub(in crate::endpoints) fn handle(
     call: &RequestContext<'_>,
     api: &dyn AggregatedApi,
     verb: &str,

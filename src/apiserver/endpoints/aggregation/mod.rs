@@ -10,5 +10,5 @@ pub(super) use availability::{check_services, sync_api_service, sync_api_service
 pub(super) use discovery::{
     aggregated_groups, api_group, api_group_list, openapi_index, openapi_v2,
 };
-pub(super) use in_process::answer;
+pub(super) use in_process::handle;
 pub(super) use proxy::{ProxiedRequest, proxy};

@@ -51,8 +51,8 @@ pub(in crate::endpoints) struct ProxiedRequest<'a> {
     pub(in crate::endpoints) user: &'a User,
 }
 
-/// Sends a request to an extension API server; the response is that of the server. The connection of a request
-/// that asks for an upgrade is that of the session.
+/// Sends a request to an extension API server; the response is that of the server. After an upgrade
+/// the connection belongs to the session.
 pub(in crate::endpoints) async fn proxy(
     core: &Arc<ServerState>,
     service: &RemoteApiService,
@@ -64,8 +64,8 @@ pub(in crate::endpoints) async fn proxy(
     }
     let server = match server_address(core, service) {
         Ok(server) => server,
-        Err(why) => {
-            tracing::debug!("error resolving {}: {why}", service.name);
+        Err(reason) => {
+            tracing::debug!("error resolving {}: {reason}", service.name);
             return ApiResponse::text(503, "service unavailable\n");
         }
     };
@@ -83,7 +83,7 @@ pub(in crate::endpoints) async fn proxy(
             ApiResponse::from_http(Response::from_parts(head, String::new()))
         }
         Ok(response) => into_api_response(response),
-        Err(why) => ApiResponse::text(503, format!("error trying to reach service: {why}\n")),
+        Err(reason) => ApiResponse::text(503, format!("error trying to reach service: {reason}\n")),
     }
 }
 

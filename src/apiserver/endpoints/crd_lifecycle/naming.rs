@@ -30,13 +30,13 @@ pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value)
     let wanted = CrdNames::of(&definition["spec"]["names"]);
     let accepted = CrdNames::of(&definition["status"]["acceptedNames"]);
     let (names, conflict) = calculate_names(&wanted, accepted, &resources, &kinds);
-    let good = conflict.is_none();
+    let names_accepted = conflict.is_none();
     let (reason, message) =
         conflict.unwrap_or_else(|| ("NoConflicts", "no conflicts found".into()));
     let status = &mut definition["status"];
     Condition {
         condition_type: "NamesAccepted",
-        status: good,
+        status: names_accepted,
         reason,
         message,
     }
@@ -46,7 +46,7 @@ pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value)
         all.iter()
             .any(|c| c["type"] == "Established" && c["status"] == "True")
     });
-    if good && !established {
+    if names_accepted && !established {
         let message = "the initial names have been accepted".into();
         let reason = "InitialNamesAccepted";
         Condition {
@@ -106,15 +106,15 @@ fn calculate_names(
         kinds,
         "ListKindConflict",
     );
-    let fresh = wanted
+    let new_short_names = wanted
         .short_names
         .iter()
         .filter(|n| !accepted.short_names.contains(n));
-    let lost: Vec<String> = fresh
+    let conflicts: Vec<String> = new_short_names
         .filter(|n| taken(n, resources))
         .map(|n| format!("{n:?} is already in use"))
         .collect();
-    match lost.as_slice() {
+    match conflicts.as_slice() {
         [] => accepted.short_names.clone_from(&wanted.short_names),
         [one] => conflict = Some(("ShortNamesConflict", one.clone())),
         many => conflict = Some(("ShortNamesConflict", format!("[{}]", many.join(", ")))),

@@ -70,13 +70,13 @@ fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
         sync_names(core, name, &mut new);
         let terminating = object_meta::is_terminating(&old);
         serve_established_crd(core, &present, &new, terminating);
-        let mut gone = false;
+        let mut is_deleted = false;
         if terminating
             && object_meta::finalizers(&old)
                 .iter()
                 .any(|f| f == CLEANUP_FINALIZER)
         {
-            gone = delete_instances(core, &mut new);
+            is_deleted = delete_instances(core, &mut new);
         }
         if new == *old {
             return;
@@ -85,7 +85,7 @@ fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
             return;
         };
         let revision = present.revision();
-        let outcome = if gone {
+        let outcome = if is_deleted {
             core.store.remove(&storage, name, revision, pending)
         } else {
             core.store.replace(&storage, name, revision, pending)

@@ -99,7 +99,7 @@ async fn assign_pod(
     chain.validate(binding).await?;
     let node = binding.text("/target/name").to_string();
     let now = call.core.clock.now();
-    let conflict = |why: String| ApiError::conflict("", "pods/binding", name, &why);
+    let conflict = |reason: String| ApiError::conflict("", "pods/binding", name, &reason);
     update_without_admission(pods, options, name, &|pod: &Value| {
         check_assignable(binding, pod, name).map_err(conflict)?;
         let mut pod = pod.clone();

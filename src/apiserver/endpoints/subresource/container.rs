@@ -13,11 +13,15 @@ fn container_names<'a>(pod: &'a Value, list: &str) -> Vec<&'a str> {
 }
 
 /// The requested container, or the only one.
-pub(super) fn select_container(pod: &Value, name: &str, asked: &str) -> Result<String, ApiError> {
+pub(super) fn select_container(
+    pod: &Value,
+    name: &str,
+    requested: &str,
+) -> Result<String, ApiError> {
     let main = container_names(pod, "containers");
     let init = container_names(pod, "initContainers");
     let ephemeral = container_names(pod, "ephemeralContainers");
-    if asked.is_empty() {
+    if requested.is_empty() {
         if let ([only], true, true) = (main.as_slice(), init.is_empty(), ephemeral.is_empty()) {
             return Ok((*only).to_string());
         }
@@ -40,11 +44,11 @@ pub(super) fn select_container(pod: &Value, name: &str, asked: &str) -> Result<S
         .iter()
         .chain(&init)
         .chain(&ephemeral)
-        .any(|c| *c == asked)
+        .any(|c| *c == requested)
     {
-        return Ok(asked.to_string());
+        return Ok(requested.to_string());
     }
     Err(ApiError::bad_request(format!(
-        "container {asked} is not valid for pod {name}"
+        "container {requested} is not valid for pod {name}"
     )))
 }

@@ -11,14 +11,14 @@ use crate::endpoints::{get, patch, update};
 use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Handles a request to a subresource; the caller has checked that it supports the verb.
-pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
+pub(crate) async fn handle(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     let subresource = call.path.subresource.as_str();
     if matches!(subresource, "exec" | "attach" | "portforward" | "proxy") {
         let (kind, options) = connect_options(call);
         admit_connect(call, kind, options).await?;
     }
     match (subresource, verb) {
-        ("scale", _) => scale::answer(call, verb).await,
+        ("scale", _) => scale::handle(call, verb).await,
         ("log", "get") => pod_log::pod_log(call).await,
         ("binding", "create") => binding::create_binding(call).await,
         ("eviction", "create") => eviction::create_eviction(call).await,

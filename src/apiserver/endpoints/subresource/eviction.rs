@@ -167,7 +167,7 @@ fn check_and_decrement(budget: &Value, pod: &str, now: Timestamp) -> Result<Valu
         .as_object()
         .map_or(0, serde_json::Map::len);
     if allowed < 0 || waiting > MAX_DISRUPTED_PODS {
-        let why = if allowed < 0 {
+        let reason = if allowed < 0 {
             "pdb disruptions allowed is negative"
         } else {
             "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
@@ -176,7 +176,7 @@ fn check_and_decrement(budget: &Value, pod: &str, now: Timestamp) -> Result<Valu
             "policy",
             "poddisruptionbudget",
             name,
-            why,
+            reason,
         ));
     }
     if allowed == 0 {

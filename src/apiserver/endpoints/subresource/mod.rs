@@ -13,6 +13,6 @@ mod token_request;
 
 pub(super) use binding::create_legacy_binding;
 
-pub(super) use dispatch::answer;
+pub(super) use dispatch::handle;
 pub(super) use remote_command::open_session;
 pub(crate) use remote_command::session_limits;

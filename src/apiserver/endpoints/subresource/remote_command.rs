@@ -130,7 +130,7 @@ fn check_create_permission(call: &RequestContext<'_>) -> Result<(), ApiError> {
     if call.request.parts.method == Method::POST {
         return Ok(());
     }
-    let asked = AuthorizationAttributes {
+    let requested = AuthorizationAttributes {
         verb: "create".into(),
         group: call.path.group.clone(),
         resource: call.path.resource.clone(),
@@ -140,22 +140,22 @@ fn check_create_permission(call: &RequestContext<'_>) -> Result<(), ApiError> {
         path: String::new(),
     };
     let user = &call.request.user;
-    let decision = rbac_authorizer::authorize(&call.core.objects(), user, &asked);
+    let decision = rbac_authorizer::authorize(&call.core.objects(), user, &requested);
     match decision.is_allowed {
         true => Ok(()),
-        false => Err(asked.forbidden_error(user, &decision.reason)),
+        false => Err(requested.forbidden_error(user, &decision.reason)),
     }
 }
 
-/// The session of a request that asks for an upgrade.
+/// The session of an upgrade request.
 pub(super) fn session(call: &RequestContext<'_>) -> Result<Session, ApiError> {
     open_session(call.core, &call.request.user, &call.request.parts)
 }
 
-/// The session of a request of a user that asks for an upgrade.
+/// The session of an upgrade request of a user.
 ///
 /// # Errors
-/// The request does not ask for an upgrade, or too many sessions are open.
+/// The request is no upgrade request, or too many sessions are open.
 pub(in crate::endpoints) fn open_session(
     core: &ServerState,
     user: &User,

@@ -18,7 +18,7 @@ const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
 
 /// Handles a request to the scale subresource.
-pub(super) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
+pub(super) async fn handle(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     let name = &call.path.name;
     if verb == "get" {
         let object = call.stored_object()?;

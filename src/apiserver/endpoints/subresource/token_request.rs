@@ -31,10 +31,10 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
     let name = &call.path.name;
     let account = call.stored_object()?;
     let account = account.value();
-    let asked = request
+    let requested = request
         .pointer("/spec/expirationSeconds")
         .and_then(Value::as_i64);
-    let seconds = asked.unwrap_or(DEFAULT_SECONDS);
+    let seconds = requested.unwrap_or(DEFAULT_SECONDS);
     validate_expiration(seconds, name)?;
 
     let now = call.core.clock.now().as_second();
@@ -79,14 +79,14 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
 }
 
 /// Adds the object that the token is bound to, and the node of a pod.
-fn bind(call: &RequestContext<'_>, asked: &Value, claims: &mut Value) -> Result<(), ApiError> {
-    let (kind, name) = (asked.text("/kind"), asked.text("/name"));
+fn bind(call: &RequestContext<'_>, requested: &Value, claims: &mut Value) -> Result<(), ApiError> {
+    let (kind, name) = (requested.text("/kind"), requested.text("/name"));
     let (claim, resource, namespace) = match kind {
         "Pod" => ("pod", "pods", call.path.namespace.as_str()),
         "Secret" => ("secret", "secrets", call.path.namespace.as_str()),
         "Node" => ("node", "nodes", ""),
         _ => {
-            let gvk = format!("{}, Kind={kind}", asked.text("/apiVersion"));
+            let gvk = format!("{}, Kind={kind}", requested.text("/apiVersion"));
             return Err(ApiError::bad_request(format!(
                 "cannot bind token to object of type {gvk}"
             )));
@@ -95,12 +95,15 @@ fn bind(call: &RequestContext<'_>, asked: &Value, claims: &mut Value) -> Result<
     let objects = call.core.objects();
     let object = objects.get("", resource, namespace, name);
     let object = object.ok_or_else(|| ApiError::not_found("", resource, name))?;
-    let (uid, record) = (asked.text("/uid"), object_meta::meta_str(&object, "uid"));
+    let (uid, record) = (
+        requested.text("/uid"),
+        object_meta::meta_str(&object, "uid"),
+    );
     if !uid.is_empty() && uid != record {
-        let why = format!(
+        let reason = format!(
             "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
         );
-        return Err(ApiError::conflict("", resource, name, &why));
+        return Err(ApiError::conflict("", resource, name, &reason));
     }
     claims[claim] = json!({"name": name, "uid": record});
     let node = object.text("/spec/nodeName");
@@ -117,12 +120,12 @@ fn bind(call: &RequestContext<'_>, asked: &Value, claims: &mut Value) -> Result<
 }
 
 fn validate_expiration(seconds: i64, name: &str) -> Result<(), ApiError> {
-    let why = match seconds {
+    let reason = match seconds {
         ..MIN_SECONDS => "may not specify a duration less than 10 minutes",
         MAX_SECONDS.. => "may not specify a duration larger than 2^32 seconds",
         _ => return Ok(()),
     };
-    let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
+    let error = FieldError::invalid("spec.expirationSeconds", seconds, reason);
     Err(ApiError::invalid(
         "authentication.k8s.io",
         "TokenRequest",
