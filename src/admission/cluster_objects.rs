@@ -1,6 +1,6 @@
 //! [`ClusterObjects`]: Namespaces, LimitRanges and RuntimeClasses.
 //!
-//! Must not know of queues.
+//! Must not depend on queues.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Concurrent admission: one variant of a Workload per flavor; the most favorable admitted variant
 //! stays.
 //!
-//! Must not know of ClusterQueues.
+//! Must not depend on ClusterQueues.
 
 use super::feature_gates::Gates;
 use super::workload::predicates::{annotation, label};

@@ -1,6 +1,6 @@
 //! [`EngineConfig`]: the fields of Kueue's Configuration that change a decision.
 //!
-//! Must not know the file format; the controller converts.
+//! Must not depend on the file format; the controller converts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

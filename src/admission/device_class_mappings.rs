@@ -1,6 +1,6 @@
 //! [`DeviceClassMappings`]: the resource that the devices of a class count as.
 //!
-//! Must not know which classes exist.
+//! Must not depend on which classes exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 

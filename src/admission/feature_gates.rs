@@ -1,7 +1,7 @@
 //! [`Gates`]: the feature gates of Kueue that change a decision.
 //!
-//! Must not know how gates are configured. Gates that concern only controllers, metrics or webhooks
-//! are not listed.
+//! Must not depend on how gates are configured. Gates that concern only controllers, metrics or
+//! webhooks are not listed.
 
 macro_rules! gates {
     ($($(#[$doc:meta])* $field:ident, $name:literal, $default:literal;)*) => {

@@ -2,7 +2,8 @@
 //! visible.
 //!
 //! A cycle performs some ten thousand lookups, so the hasher is the fastest one with a good
-//! distribution. It is unseeded: the order is the same in every run. Must not know the contents.
+//! distribution. It is unseeded: the order is the same in every run. Must not depend on the
+//! contents.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! [`Heap`]: a binary heap with lookup by key; every update is O(log n).
 //!
 //! When the order of many items changes at once (the usage of a LocalQueue grows),
-//! [`Heap::rebuild`] restores the heap property. Must not know the order or the items.
+//! [`Heap::rebuild`] restores the heap property. Must not depend on the order or the items.
 
 use std::hash::Hash;
 

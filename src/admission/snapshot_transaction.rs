@@ -1,7 +1,7 @@
 //! [`SnapshotTransaction`]: upstream's Snapshot, as a transaction over the live cache.
 //!
 //! A cycle works on the live cache: usage it adds and preemptions it simulates are recorded, and
-//! dropping the snapshot rolls them back. Nothing is copied. Must not know of queues.
+//! dropping the snapshot rolls them back. Nothing is copied. Must not depend on queues.
 
 use std::collections::BTreeMap;
 

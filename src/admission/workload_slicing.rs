@@ -1,7 +1,7 @@
 //! Workload slices: an elastic job that scales up gets a new Workload, which replaces the old one
 //! and takes over its quota.
 //!
-//! Must not know how flavors are assigned.
+//! Must not depend on how flavors are assigned.
 
 use std::sync::Arc;
 

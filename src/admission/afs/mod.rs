@@ -1,7 +1,7 @@
 //! Admission fair sharing: orders the LocalQueues of a ClusterQueue by their consumed usage and
 //! the entry penalties of their recent admissions.
 //!
-//! Must not know of queues or quota.
+//! Must not depend on queues or quota.
 
 mod consumed_usage;
 mod entry_penalty;

@@ -1,6 +1,6 @@
 //! The workloads that reserve quota, with precomputed usage.
 //!
-//! Must not know of quota.
+//! Must not depend on quota.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! [`ClusterQueue`]: a ClusterQueue in the cache, with its spec, status and reserving workloads.
 //!
-//! Must not know of pending workloads.
+//! Must not depend on pending workloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

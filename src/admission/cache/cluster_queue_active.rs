@@ -1,6 +1,6 @@
 //! The Active condition of a ClusterQueue.
 //!
-//! Must not know of workloads.
+//! Must not depend on workloads.
 
 use std::collections::BTreeMap;
 
@@ -161,11 +161,12 @@ impl ClusterQueue {
                 "Can't admit new workloads; clusterQueue is terminating".to_owned(),
             ),
             QueueStatus::Pending => {
-                let why = self.inactive_messages(gates, has_topology);
-                let Some((reason, _)) = why.first() else {
+                let inactive_messages = self.inactive_messages(gates, has_topology);
+                let Some((reason, _)) = inactive_messages.first() else {
                     return inactive(active::UNKNOWN, "Can't admit new workloads.".to_owned());
                 };
-                let messages: Vec<&str> = why.iter().map(|(_, m)| m.as_str()).collect();
+                let messages: Vec<&str> =
+                    inactive_messages.iter().map(|(_, m)| m.as_str()).collect();
                 let text = format!("Can't admit new workloads: {}.", messages.join(", "));
                 inactive(reason, crate::truncate::truncate_condition(text))
             }
@@ -178,10 +179,10 @@ impl ClusterQueue {
         has_topology: impl Fn(&str) -> bool,
     ) -> Vec<(&'static str, String)> {
         let o = &self.inactive_reasons;
-        let mut why = Vec::new();
+        let mut inactive_messages = Vec::new();
         let mut add = |when: bool, reason, message: String| {
             if when {
-                why.push((reason, message));
+                inactive_messages.push((reason, message));
             }
         };
         let flavors: Vec<&str> = o.missing_flavors.iter().map(|f| &**f).collect();
@@ -246,6 +247,6 @@ impl ClusterQueue {
                 );
             }
         }
-        why
+        inactive_messages
     }
 }

@@ -1,7 +1,7 @@
 //! Dominant resource share (DRS): the borrowed quota of a node relative to the lendable quota of
 //! its parent cohort.
 //!
-//! Must not know of workloads or preemption.
+//! Must not depend on workloads or preemption.
 
 use std::cmp::Ordering;
 

@@ -5,7 +5,7 @@
 //! Changes of usage can be journaled and rolled back, which is how a cycle simulates preemptions on
 //! the live tree. Quota and usage arithmetic is in `resource_node.rs`.
 //!
-//! Must not know of workloads or preemption policies.
+//! Must not depend on workloads or preemption policies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

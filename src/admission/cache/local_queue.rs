@@ -1,6 +1,6 @@
 //! [`LocalQueueUsage`]: the usage of the workloads of a LocalQueue.
 //!
-//! Must not know of pending workloads.
+//! Must not depend on pending workloads.
 
 use super::{Cache, CacheError};
 use crate::resources::{Amount, FlavorResourceQuantities, FlavorResourceTable, Requests};
@@ -23,10 +23,10 @@ impl LocalQueueUsage {
     /// Adds or removes the usage of a workload that reserves quota.
     pub(super) fn update(&mut self, usage: &FlavorResourceQuantities, admitted: bool, add: bool) {
         update_flavor_usage(&mut self.reserved, usage, add);
-        step(&mut self.reserving_workloads, add);
+        add_or_subtract_one(&mut self.reserving_workloads, add);
         if admitted {
             update_flavor_usage(&mut self.admitted, usage, add);
-            step(&mut self.admitted_workloads, add);
+            add_or_subtract_one(&mut self.admitted_workloads, add);
         }
     }
 
@@ -97,7 +97,7 @@ pub(super) fn update_flavor_usage(
     }
 }
 
-pub(super) fn step(count: &mut usize, add: bool) {
+pub(super) fn add_or_subtract_one(count: &mut usize, add: bool) {
     *count = if add {
         *count + 1
     } else {

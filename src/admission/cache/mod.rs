@@ -1,7 +1,7 @@
 //! The cache: ClusterQueues and Cohorts with their quota, flavors, admission checks, and the
 //! workloads that reserve quota. Upstream's `pkg/cache/scheduler`.
 //!
-//! Must not know of pending workloads.
+//! Must not depend on pending workloads.
 
 mod admission_cache;
 mod cached_workloads;

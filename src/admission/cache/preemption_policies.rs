@@ -1,6 +1,6 @@
 //! The preemption policies of a ClusterQueue.
 //!
-//! Must not know of workloads.
+//! Must not depend on workloads.
 
 use kueue_lab_api::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueuePreemption, ReclaimWithinCohort, WithinClusterQueue,

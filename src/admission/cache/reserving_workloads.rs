@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cached_workloads::{CachedWorkload, WorkloadIndex};
 use super::cluster_queue::ReservingWorkload;
-use super::local_queue::{step, update_flavor_usage};
+use super::local_queue::{add_or_subtract_one, update_flavor_usage};
 use super::{Cache, CacheError, HierarchyNodeId};
 use crate::concurrent_admission::is_variant;
 use crate::config::EngineConfig;
@@ -187,7 +187,7 @@ impl Cache {
         };
         if admitted {
             update_flavor_usage(&mut queue.admitted_usage, &usage, add);
-            step(&mut queue.admitted_workloads, add);
+            add_or_subtract_one(&mut queue.admitted_workloads, add);
         }
         if let Some(lq) = queue.local_queues.get_mut(&local_queue) {
             lq.update(&usage, admitted, add);

@@ -1,7 +1,7 @@
 //! Quota and usage arithmetic on the cohort tree, as upstream's `resource_node.go`: subtree quota
 //! accumulates from children to parents, usage above the local quota bubbles up to the parent.
 //!
-//! Must not know of workloads or preemption policies.
+//! Must not depend on workloads or preemption policies.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! [`Action`]: an API write that a cycle decided.
 //!
-//! Must not know how it was decided.
+//! Must not depend on how it was decided.
 
 use std::sync::Arc;
 

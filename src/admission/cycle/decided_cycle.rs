@@ -66,8 +66,8 @@ impl SchedulingCycle<'_> {
         }
     }
 
-    /// Resumes a suspended cycle on the current cache. Earlier decisions stay; the entry that
-    /// waited is admitted.
+    /// Resumes a suspended cycle on the current cache. Earlier decisions are kept; the waiting
+    /// entry is admitted.
     pub fn resume(&mut self, decided: DecidedCycle) -> CycleProgress {
         self.number = decided.number;
         self.entries = decided.entries;

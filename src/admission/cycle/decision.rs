@@ -1,6 +1,6 @@
 //! [`Decision`]: the decision of a cycle on one workload, with all reasons.
 //!
-//! The source of conditions, Events and `explain`. Must not know how it was made.
+//! The source of conditions, Events and `explain`. Must not depend on how it was made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The decision on an entry. Moves what the entry no longer needs.
+    /// The decision on an entry. Takes the data that the entry no longer needs.
     pub(super) fn of(
         entry: &mut Entry,
         cycle: i64,

@@ -1,6 +1,6 @@
 //! [`Entry`]: a head during a cycle.
 //!
-//! Must not know how it is processed.
+//! Must not depend on how it is processed.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! [`FairSharingIterator`]: the order of entries with fair sharing.
 //!
 //! Every cohort runs a tournament among the entries of its children, by the share of the child
-//! including the workload; the winner at the root is the next entry. Usage changes only on the path
+//! including the workload; the winner of the root is the next entry. Usage changes only on the path
 //! of the last entry, so only the tournaments on that path run again.
 
 use std::collections::BTreeMap;

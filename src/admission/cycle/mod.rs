@@ -1,7 +1,7 @@
 //! A scheduling cycle: nominates the heads of the queues, and decides in order which are admitted.
 //! Upstream's `pkg/scheduler`.
 //!
-//! Works on a snapshot; its decisions are data. Must not know of the queues.
+//! Works on a snapshot; its decisions are data. Must not depend on the queues.
 
 mod action;
 mod admit;

@@ -1,4 +1,4 @@
-//! The preemption targets of a cycle so far, and whether usage fits once they are gone.
+//! The preemption targets of a cycle so far, and whether usage fits once they are preempted.
 
 use std::collections::BTreeMap;
 

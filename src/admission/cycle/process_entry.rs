@@ -62,7 +62,7 @@ impl SchedulingCycle<'_> {
             }
         }
         if mode == FlavorAssignmentMode::DeferredFit {
-            // Another flavor may fit once the targets are gone.
+            // Another flavor may fit once the targets are preempted.
             entry.info.last_assignment = None;
             entry.message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete".to_owned();
             entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
@@ -118,7 +118,7 @@ impl SchedulingCycle<'_> {
     }
 
     /// Updates the assignment if earlier entries of the cycle used its topology domains or preempt
-    /// its targets. Returns its usage, and whether that fits once all targets are gone.
+    /// its targets. Returns its usage, and whether that fits once all targets are preempted.
     fn update_assignment_if_needed(&mut self, i: usize, node: HierarchyNodeId) -> (Usage, bool) {
         let gates = &self.snapshot.config.gates;
         let recompute_tas = gates.tas_recompute_assignment_within_scheduling_cycle;

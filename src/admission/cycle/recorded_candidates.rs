@@ -1,4 +1,4 @@
-//! [`RecordedCandidates`]: the candidates of a preemption, as they are kept with it.
+//! [`RecordedCandidates`]: the candidates of a preemption, as recorded with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::decision::{CandidateDecision, candidates};
 use crate::preemption::EvaluatedCandidate;
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// The most candidates that are kept: an Event with them has a few kilobytes.
+/// The maximum number of recorded candidates: an Event with them has a few kilobytes.
 const MAX_RECORDED: usize = 20;
 
 /// The candidates of a preemption when it was issued.

@@ -21,7 +21,7 @@ use crate::workload::WorkloadKey;
 /// The result of recomputing an assignment whose preemption targets overlap with another entry's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum RecomputationResult {
-    /// It fits once the other entry's targets are gone.
+    /// It fits once the other entry's targets are preempted.
     DeferredFit,
     /// It has other targets.
     NewTargets,

@@ -1,6 +1,6 @@
 //! Compiles the CEL selectors of requests and classes, with field errors.
 //!
-//! Must not know of requests.
+//! Must not depend on requests.
 
 use k8s_openapi::api::resource::v1::DeviceSelector;
 

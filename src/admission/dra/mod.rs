@@ -3,7 +3,7 @@
 //!
 //! [`DraCache`] holds the DeviceClasses, ResourceClaimTemplates and ResourceSlices;
 //! [`DeviceClassMappings`] maps device classes to resources. [`resource_requests_for_workload`]
-//! resolves the requests of each pod set. Must not know of queues, quota or flavors; nothing here
+//! resolves the requests of each pod set. Must not depend on queues, quota or flavors; nothing here
 //! allocates devices.
 
 mod cel_selectors;

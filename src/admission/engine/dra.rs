@@ -37,8 +37,8 @@ impl Engine {
         Ok((counted != DraRequests::default()).then_some(counted))
     }
 
-    /// Why the device requests of a Workload cannot be counted, in the words of its condition QuotaReserved;
-    /// none if they can, or without devices.
+    /// Why the device requests of a Workload cannot be counted, as the message of its QuotaReserved
+    /// condition; none if they can, or without devices.
     pub(super) fn dra_inadmissible_message(&self, wl: &Arc<Workload>) -> Option<String> {
         if !self.needs_dra_reconcile(wl) {
             return None;
@@ -53,8 +53,8 @@ impl Engine {
         counted.err().map(|errors| aggregate(&errors))
     }
 
-    /// Queues a pending Workload that requests devices, as its reconciler does. It is not queued while its requests
-    /// cannot be counted; [`Engine::explain`] says why.
+    /// Queues a pending Workload that requests devices, as its reconciler does. It is not queued
+    /// while its requests cannot be counted; [`Engine::explain`] returns the reason.
     pub fn queue_if_devices_are_counted(&mut self, wl: &Arc<Workload>, now: Timestamp) {
         if predicates::status(wl) != Status::Pending
             || !self.needs_dra_reconcile(wl)

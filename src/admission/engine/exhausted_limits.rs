@@ -47,8 +47,8 @@ impl Engine {
     /// * nominal quotas, when the ClusterQueue uses its own, or when all that is lent in the subtree of a Cohort is
     ///   used;
     /// * borrowing limits;
-    /// * lending limits that hold quota back while nothing is left to the parent Cohort. A limit of 0 counts while
-    ///   another ClusterQueue of the tree has pending Workloads.
+    /// * lending limits that reserve quota for the subtree while the parent Cohort has none left. A
+    ///   limit of 0 counts while another ClusterQueue of the tree has pending Workloads.
     pub fn exhausted_limits(&self) -> Vec<ExhaustedLimit> {
         let hierarchy = &self.cache.hierarchy;
         let queues = self.cache.cluster_queues();

@@ -93,7 +93,7 @@ impl Engine {
             Some(info) => Info::clone(info),
             None => {
                 let adjusted = adjust_resources(&wl, &self.cluster_objects);
-                // The verdict says why devices cannot be counted.
+                // The verdict has the reason why devices cannot be counted.
                 let devices = self.dra_requests(&wl).unwrap_or_default();
                 Info::with_dra(adjusted, &self.config, devices.as_ref())
             }

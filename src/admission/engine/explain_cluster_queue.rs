@@ -1,4 +1,4 @@
-//! [`ClusterQueueExplanation`]: the quota of a ClusterQueue, who holds it, and who waits for it.
+//! [`ClusterQueueExplanation`]: the quota of a ClusterQueue, the workloads that reserve it, and the pending workloads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub struct ClusterQueueExplanation {
     pub path: String,
     /// Its Active condition.
     pub active: ActiveCondition,
-    /// The Cohorts of the cycle that it is in or below, each followed by its parent. As long as there is one, the
-    /// ClusterQueue is inactive, whatever its Active condition is.
+    /// The Cohorts of the cycle that it is in or below, each followed by its parent. As long as
+    /// there is one, the ClusterQueue is inactive, regardless of its Active condition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cohort_cycle: Option<CohortCycle>,
     /// Its weighted share, with fair sharing.
@@ -66,10 +66,10 @@ pub struct ExplainedQuota {
     pub resource: String,
     /// The nominal quota.
     pub nominal: String,
-    /// The most quota above nominal that may be borrowed.
+    /// The maximum quota above nominal that may be borrowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub borrowing_limit: Option<String>,
-    /// The most nominal quota that may be lent.
+    /// The maximum nominal quota that may be lent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lending_limit: Option<String>,
     /// The reserved quota.
@@ -78,9 +78,9 @@ pub struct ExplainedQuota {
     pub borrowed: String,
     /// The unused nominal quota that is not available, because other ClusterQueues borrow it.
     pub lent: String,
-    /// What can be reserved now without preemption.
+    /// The quota that can be reserved now without preemption.
     pub available: String,
-    /// What can be reserved when nothing is used.
+    /// The quota that can be reserved without any usage.
     pub maximum: String,
 }
 
@@ -110,7 +110,7 @@ pub struct QuotaHolder {
     pub workload: WorkloadKey,
     /// Its priority.
     pub priority: i64,
-    /// What it reserves, by flavor and resource.
+    /// The quota it reserves, by flavor and resource.
     pub usage: BTreeMap<FlavorName, BTreeMap<String, String>>,
     /// Whether it is admitted.
     pub admitted: bool,

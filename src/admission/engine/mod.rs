@@ -1,4 +1,4 @@
-//! [`Engine`]: object events go in, scheduling decisions come out.
+//! [`Engine`]: object events are its input, scheduling decisions its output.
 //!
 //! The engine keeps the cache, the queues and the latest version of every object. Each object event
 //! is one call, a scheduling cycle is another. It never blocks: delayed work is a deadline that

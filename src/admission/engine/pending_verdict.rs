@@ -21,7 +21,7 @@ pub enum PendingVerdictKind {
     Never,
     /// Held until a user or a controller releases it.
     Held,
-    /// Waits for quota, for its turn or for preempted workloads.
+    /// Waits for quota, for workloads before it in the queue, or for preempted workloads.
     Waits,
 }
 
@@ -132,7 +132,8 @@ impl Engine {
             let text = format!("its requeue backoff ends at {}", at.0);
             return Some(PendingVerdict::waits(text));
         }
-        // The queue leaves it out while the condition is False. The controller changes only these reasons.
+        // The workload is not queued while the condition is False. The controller changes only
+        // these reasons.
         let requeued = predicates::false_condition(wl, c::REQUEUED)?;
         match requeued.reason.as_str() {
             c::evicted::DEACTIVATED
@@ -153,14 +154,17 @@ impl Engine {
         };
         // Other messages are not about why it is inactive.
         let active = self.active_condition(queue).message;
-        let why = active.strip_prefix("Can't admit new workloads");
-        let why = why.map(|why| why.trim_matches([':', ';', ' ', '.']).to_owned());
+        let reason = active.strip_prefix("Can't admit new workloads");
+        let reason = reason.map(|reason| reason.trim_matches([':', ';', ' ', '.']).to_owned());
         let cycle = self.cohort_cycle(queue).map(|cycle| cycle.to_string());
-        let why = why.filter(|why| !why.is_empty()).into_iter().chain(cycle);
-        let why: Vec<String> = why.collect();
-        match why.is_empty() {
+        let reason = reason
+            .filter(|reason| !reason.is_empty())
+            .into_iter()
+            .chain(cycle);
+        let reason: Vec<String> = reason.collect();
+        match reason.is_empty() {
             true => message.to_owned(),
-            false => format!("{message}: {}", why.join("; ")),
+            false => format!("{message}: {}", reason.join("; ")),
         }
     }
 
@@ -184,7 +188,7 @@ impl Engine {
             }
         }
         let ahead = explanation.position.filter(|&ahead| ahead > 0);
-        // Unless it is the first of its queue.
+        // The workloads before it in its queue.
         let behind = ahead
             .zip(first)
             .map(|(ahead, first)| format!("behind {first} ({ahead} ahead)"));

@@ -63,7 +63,7 @@ impl Engine {
     /// The requests of all pods of a workload that count towards quota.
     pub fn total_requests(&self, wl: &Arc<Workload>) -> Requests {
         let adjusted = adjust_resources(wl, &self.cluster_objects);
-        // The verdict says why devices cannot be resolved.
+        // The verdict has the reason why devices cannot be resolved.
         let devices = self.dra_requests(wl).unwrap_or_default();
         let info = Info::with_dra(adjusted, &self.config, devices.as_ref());
         let mut total = Requests::new();

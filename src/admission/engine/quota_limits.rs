@@ -1,7 +1,7 @@
-//! [`QuotaLimits`]: the most quota that may be available to a workload, also after preemptions.
+//! [`QuotaLimits`]: the maximum quota that may be available to a workload, also after preemptions.
 //!
-//! An upper bound: all workloads that may be preemption candidates are removed, whether a search would
-//! preempt them or not. Must not know how candidates are chosen among each other.
+//! An upper bound: all workloads that may be preemption candidates are removed, whether a search
+//! would preempt them or not. Must not depend on the order of candidates.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::preemption::{PreemptorRank, least_preemptor_rank, preemptor_rank};
 use crate::resources::{Amount, FlavorResourceId};
 use crate::workload::QueueOrderKey;
 
-/// The most ranks of preemptors that are distinguished.
+/// The maximum number of distinguished ranks of preemptors.
 const MAX_RANKS: usize = 32;
 
 /// The limits of the slots of a ClusterQueue, by the rank of the workload.
@@ -19,16 +19,16 @@ const MAX_RANKS: usize = 32;
 pub(super) struct QuotaLimits {
     /// Without preemption.
     available: Vec<i64>,
-    /// From a rank on, with preemption; sorted.
+    /// With preemption, from a rank on; sorted.
     by_rank: Vec<(PreemptorRank, Vec<i64>)>,
 }
 
 /// Workloads that may be preempted from a rank on.
 #[derive(Clone, Debug, Default)]
 struct Candidates {
-    /// Also if the preemptor borrows.
+    /// Candidates also of a preemptor that borrows.
     borrowing: Vec<WorkloadIndex>,
-    /// In any case; with the former.
+    /// All candidates.
     all: Vec<WorkloadIndex>,
 }
 
@@ -64,8 +64,8 @@ impl QuotaLimits {
         }
         cache.hierarchy.roll_back();
         if reclaims {
-            // To reclaim quota without borrowing, the quota of the ClusterQueue or of a cohort has to
-            // suffice.
+            // To reclaim quota without borrowing, the quota of the ClusterQueue or of a cohort has
+            // to suffice.
             cache.hierarchy.begin();
             for ((_, found), (_, limit, within_nominal)) in candidates.iter().zip(&mut by_rank) {
                 found.all.iter().for_each(|&idx| remove(cache, idx));
@@ -145,7 +145,7 @@ fn candidates(
             add(other, policy, &is_allowed, true);
         }
     }
-    // With very many ranks, several count as the least of them.
+    // With too many ranks, consecutive ones count as the least of them.
     let together = by_rank.len().div_ceil(MAX_RANKS).max(1);
     let mut merged: Vec<(PreemptorRank, Candidates)> = Vec::new();
     for (index, (rank, found)) in by_rank.into_iter().enumerate() {
@@ -160,8 +160,8 @@ fn candidates(
     merged
 }
 
-/// The other ClusterQueues of the tree that use more than their nominal quota: only their workloads are
-/// candidates.
+/// The other ClusterQueues of the tree that use more than their nominal quota: only their workloads
+/// are candidates.
 fn queues_over_nominal(cache: &Cache, node: HierarchyNodeId) -> Vec<&ClusterQueue> {
     let hierarchy = &cache.hierarchy;
     if hierarchy.ancestors(node).next().is_none() {
@@ -185,7 +185,8 @@ fn unused_nominal(cache: &Cache, node: HierarchyNodeId, fr: FlavorResourceId) ->
     resources.quota(fr).nominal.minus(resources.usage(fr))
 }
 
-/// The most that a workload may request so that the quota of a cohort below the root suffices, by slot.
+/// The maximum that a workload may request so that the quota of a cohort below the root suffices,
+/// by slot.
 fn above_nominal(cache: &Cache, slots: &QuotaSlots) -> Vec<Amount> {
     let hierarchy = &cache.hierarchy;
     let of_slot = |&fr: &FlavorResourceId| {

@@ -1,8 +1,8 @@
 //! [`QuotaSlots`]: the quota that a workload needs to be admitted, as numbers that can be compared with
 //! the available quota.
 //!
-//! The numbers are taken from a decision, which evaluated the quota. Must not know when workloads are
-//! retried.
+//! The numbers are taken from a decision, which evaluated the quota. Must not depend on when
+//! workloads are retried.
 
 use std::ops::Range;
 
@@ -36,8 +36,8 @@ pub(super) struct QuotaSlots {
 }
 
 impl QuotaSlots {
-    /// The slots of a ClusterQueue. If each resource group has one flavor, all flavors are needed, and
-    /// otherwise one of them.
+    /// The slots of a ClusterQueue. If each resource group has one flavor, all flavors are needed,
+    /// and otherwise one of them.
     pub(super) fn of(queue: &ClusterQueue, frs: &mut FlavorResourceTable) -> Self {
         let mut slots = QuotaSlots {
             node: queue.node,
@@ -90,8 +90,8 @@ impl QuotaSlots {
     }
 
     /// The quota that a workload with this number of pod sets needs, by a decision that it does not
-    /// fit. None unless any workload with the same scheduling hash becomes inadmissible as long as this
-    /// quota is not available.
+    /// fit. None unless any workload with the same scheduling hash becomes inadmissible as long as
+    /// this quota is not available.
     pub(super) fn numbers(
         &self,
         decision: &Decision,

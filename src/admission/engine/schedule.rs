@@ -289,10 +289,10 @@ impl Engine {
         if entry.status != S::NotNominated && entry.requeue_reason == RequeueReason::Generic {
             entry.requeue_reason = RequeueReason::FailedAfterNomination;
         }
-        let (why, quota) = (entry.requeue_reason, entry.quota_reserved_reason);
-        let announced = self.requeue(&mut entry.info, why, quota, now);
+        let (requeue_reason, quota) = (entry.requeue_reason, entry.quota_reserved_reason);
+        let second_pass = self.requeue(&mut entry.info, requeue_reason, quota, now);
         let info = &entry.info;
-        let (reason, change) = if announced {
+        let (reason, change) = if second_pass {
             (c::event::SECOND_PASS_FAILED, None)
         } else if matches!(
             entry.status,

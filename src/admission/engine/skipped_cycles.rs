@@ -1,4 +1,4 @@
-//! Retries that are skipped: a cycle is not run if none of its heads can fit.
+//! Skipped retries: a cycle is not run if none of its heads can fit.
 //!
 //! When quota is released, all inadmissible workloads of a cohort are requeued, and each class of them is
 //! evaluated again. A class that did not fit cannot fit before the quota that it needs is available, so
@@ -25,7 +25,7 @@ pub(super) struct NoFitWorkload {
     numbers: Arc<[i64]>,
 }
 
-/// What follows the skipped cycles.
+/// The cycle after the skipped cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextCycle {
     /// A cycle that has to be run.
@@ -68,7 +68,7 @@ impl Engine {
         true
     }
 
-    /// Skips the next cycles in which no head can fit, and returns what follows.
+    /// Skips the next cycles in which no head can fit, and returns the cycle after them.
     pub fn skip_no_fit_cycles(&mut self) -> NextCycle {
         if self.quota_slots.is_empty() {
             return NextCycle::Run;
@@ -120,7 +120,7 @@ impl Engine {
             let Some(pending) = queues.cluster_queue_mut(name) else {
                 continue;
             };
-            // A head that waits stays before all classes.
+            // A waiting head stays before all classes.
             if !waiting.contains_key(name) {
                 pending.skip_classes(skipped, ctx);
             }
@@ -200,9 +200,9 @@ impl Engine {
         })
     }
 
-    /// Whether an entry waits for the end of preemptions that were issued in earlier cycles. While no
-    /// workload that reserves quota changes, further cycles decide the same, or skip it for the quota that
-    /// entries before it reserve; both leaves it as it is.
+    /// Whether an entry waits for the end of preemptions that were issued in earlier cycles. While
+    /// no workload that reserves quota changes, further cycles decide the same, or skip the entry
+    /// because of the quota that earlier entries reserve; its state does not change.
     pub(super) fn waits_for_preemptions(&self, entry: &Entry) -> bool {
         let name = &entry.info.cluster_queue;
         let no_choice = self

@@ -1,6 +1,6 @@
 //! [`Assignment`]: the flavors of all pod sets of a workload, with their modes.
 //!
-//! Must not know how flavors are assigned.
+//! Must not depend on how flavors are assigned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ pub struct PodSetAssignment {
     pub delayed_topology_request: Option<DelayedTopologyRequestState>,
 }
 
-/// The flavor assignment of a workload, as far as it got.
+/// The flavor assignment of a workload, which may be incomplete.
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
     /// The pod sets.

@@ -80,19 +80,19 @@ impl FlavorAssigner<'_> {
             if let Some(ineligible) = self.flavor_mismatch(snapshot, flavor, pod_sets, group) {
                 let reason = with_reasons.then_some(QuotaReservedReason::NoMatchingFlavor);
                 let IneligibleFlavor {
-                    status: why,
+                    status: mismatch_status,
                     mismatch,
                 } = ineligible;
-                let reasons = why.reasons.clone();
+                let reasons = mismatch_status.reasons.clone();
                 attempts.push(FlavorAssignmentAttempt::no_fit(
                     flavor.clone(),
                     reasons,
                     Some(mismatch),
                     reason,
                 ));
-                status.reasons.extend(why.reasons);
-                if why.error.is_some() {
-                    status.error = why.error;
+                status.reasons.extend(mismatch_status.reasons);
+                if mismatch_status.error.is_some() {
+                    status.error = mismatch_status.error;
                     return FlavorSearchResult {
                         status: Some(status),
                         attempts,
@@ -168,7 +168,7 @@ impl FlavorAssigner<'_> {
         }
     }
 
-    /// Why a flavor is not tried.
+    /// The reason a flavor is skipped.
     fn skip_reason(
         &self,
         snapshot: &SnapshotTransaction<'_>,

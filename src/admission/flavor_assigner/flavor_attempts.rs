@@ -1,6 +1,6 @@
 //! The attempts of a flavor assignment, by flavor.
 //!
-//! Must not know how flavors are assigned.
+//! Must not depend on how flavors are assigned.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Whether pods can use a flavor: it exists, supports their topology request, its taints are
 //! tolerated and its node labels match.
 //!
-//! Must not know of quota.
+//! Must not depend on quota.
 
 use k8s_openapi::api::core::v1::PodSpec;
 

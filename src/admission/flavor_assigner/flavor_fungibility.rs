@@ -1,7 +1,7 @@
 //! Flavor fungibility: which of two flavors is preferred, whether the next flavor is tried, and
 //! where the next attempt resumes. Implements `spec.flavorFungibility` of a ClusterQueue.
 //!
-//! Must not know of flavors or quota.
+//! Must not depend on flavors or quota.
 
 use super::granular_mode::{GranularMode, PreemptionMode};
 use crate::cache::FlavorFungibilityConfig;
@@ -20,7 +20,7 @@ impl GranularMode {
         if other.preemption == NoFit {
             return true;
         }
-        // A mode without candidates loses regardless of the preference.
+        // A mode without candidates is not preferred, regardless of the preference.
         let without_candidates = (
             self.preemption == NoCandidates,
             other.preemption == NoCandidates,

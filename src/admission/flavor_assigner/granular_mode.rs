@@ -1,6 +1,6 @@
 //! Assignment modes of a flavor.
 //!
-//! Must not know of flavors or quota.
+//! Must not depend on flavors or quota.
 
 use serde::Serialize;
 

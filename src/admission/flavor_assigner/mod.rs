@@ -1,7 +1,7 @@
 //! Flavor assignment: the flavors of a workload's pod sets, with their modes. Upstream's
 //! `pkg/scheduler/flavorassigner`.
 //!
-//! Must not know of queues or of the order of workloads; preemption is simulated through
+//! Must not depend on queues or of the order of workloads; preemption is simulated through
 //! [`PreemptionOracle`].
 
 mod assigner;

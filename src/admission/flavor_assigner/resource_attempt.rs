@@ -1,7 +1,7 @@
 //! The result of an attempt as data: for each resource the available and missing quota, and why
 //! pods cannot use a flavor.
 //!
-//! Must not know how flavors are assigned.
+//! Must not depend on how flavors are assigned.
 
 use serde::Serialize;
 

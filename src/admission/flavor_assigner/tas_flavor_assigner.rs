@@ -1,7 +1,7 @@
 //! Topology-aware scheduling of a flavor assignment: whether a flavor supports a pod set, topology
 //! requests, topology assignments and their usage.
 //!
-//! Must not know how topology assignments are computed.
+//! Must not depend on how topology assignments are computed.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ impl FlavorAssigner<'_> {
             let result = snapshot.find_topology_assignments(&requests, options);
             let failure = result
                 .failure()
-                .map(|(ps, why, _)| (ps.to_owned(), why.to_string()));
+                .map(|(ps, failure, _)| (ps.to_owned(), failure.to_string()));
             match failure {
                 Some((pod_set, reason)) => {
                     if let Some(at) = assignment.position(&pod_set) {
@@ -128,14 +128,14 @@ impl FlavorAssigner<'_> {
             let result = snapshot.find_topology_assignments(&requests, empty);
             let failure = result
                 .failure()
-                .map(|(ps, why, flavor)| (ps.to_owned(), why.to_string(), flavor.clone()));
+                .map(|(ps, failure, flavor)| (ps.to_owned(), failure.to_string(), flavor.clone()));
             match failure {
-                Some((pod_set, why, flavor)) => {
+                Some((pod_set, failure, flavor)) => {
                     // It would not fit in an empty cluster.
                     assignment.topology_failure = Some(TopologyFailure {
                         pod_set: pod_set.clone(),
                         flavor: flavor.clone(),
-                        reason: why.into(),
+                        reason: failure.into(),
                     });
                     if snapshot.config.gates.unadmitted_workloads_observability {
                         self.mark_attempt(assignment, &pod_set, &flavor);

@@ -1,6 +1,6 @@
 //! Defaults and constraints of LimitRanges, and overhead of RuntimeClasses.
 //!
-//! Must not know of queues; messages have field paths below `spec.podSets[i].template.spec`.
+//! Must not depend on queues; messages have field paths below `spec.podSets[i].template.spec`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,7 +1,7 @@
 //! Kubernetes rules that admission applies: pod requests, taints and tolerations, node affinity,
 //! label selectors, LimitRanges.
 //!
-//! Must not know of Kueue.
+//! Must not depend on Kueue.
 
 pub mod label_selector;
 pub mod limit_range;

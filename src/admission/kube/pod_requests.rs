@@ -1,6 +1,6 @@
 //! Pod requests, as the Kubernetes scheduler computes them.
 //!
-//! Must not know of LimitRanges or defaults; see [`super::limit_range`].
+//! Must not depend on LimitRanges or defaults; see [`super::limit_range`].
 
 use std::collections::BTreeMap;
 

@@ -72,7 +72,7 @@ impl Event {
 }
 
 /// The longest duration of Go, in seconds.
-const LONGEST: f64 = 9_223_372_036.854_776;
+const MAX_GO_DURATION_SECONDS: f64 = 9_223_372_036.854_776;
 
 /// The time since a Workload was created or requeued, in seconds.
 fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
@@ -80,7 +80,7 @@ fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
     let since = requeued.map_or_else(|| creation(wl), |cond| cond.last_transition_time.0);
     now.duration_since(since)
         .as_secs_f64()
-        .clamp(-LONGEST, LONGEST)
+        .clamp(-MAX_GO_DURATION_SECONDS, MAX_GO_DURATION_SECONDS)
 }
 
 /// A Workload reserved quota, with the attempted flavors that did not simply fit.

@@ -1,6 +1,7 @@
 //! Messages of Events and conditions.
 //!
-//! All messages are created here from the data of a decision. Must not know how decisions are made.
+//! All messages are created here from the data of a decision. Must not depend on how decisions are
+//! made.
 
 mod event;
 mod preemption;

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, restore_snapshot, spare_targets};
+use super::preemption_search::{PreemptionSearch, fill_back_all_targets, restore_snapshot};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, Target, Victims,
 };
@@ -76,7 +76,7 @@ pub(super) fn classical_preemptions(
                 };
             }
         }
-        spare_targets(snapshot, &targets, &mut evaluated_candidates);
+        fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
     }
     Victims {
         targets: Vec::new(),

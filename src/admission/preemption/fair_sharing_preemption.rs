@@ -2,7 +2,9 @@
 
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome, spare_targets};
+use super::preemption_search::{
+    PreemptionSearch, fill_back_all_targets, restore_snapshot, set_outcome,
+};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
     Target, Victims,
@@ -133,7 +135,7 @@ pub(super) fn fair_preemptions(
         ..
     } = progress;
     if !fits {
-        spare_targets(snapshot, &targets, &mut evaluated_candidates);
+        fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
         return Victims {
             targets: Vec::new(),
             evaluated_candidates,
@@ -257,19 +259,27 @@ fn run_first_fs_strategy(
             }
             continue;
         }
-        let (mine, theirs) = ordering.compute_shares(queue, snapshot);
-        if fs_strategy_unsatisfiable(&mine, &theirs) {
+        let (preemptor_new_share, target_old_share) = ordering.compute_shares(queue, snapshot);
+        if fs_strategy_unsatisfiable(&preemptor_new_share, &target_old_share) {
             while let Some(candidate) = ordering.pop(queue) {
-                progress.compared(candidate.idx, shares(strategy, &mine, &theirs, None));
+                progress.compared(
+                    candidate.idx,
+                    shares(strategy, &preemptor_new_share, &target_old_share, None),
+                );
                 progress.retry_later(candidate);
             }
             continue;
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
-            let compared = shares(strategy, &mine, &theirs, Some(&after));
+            let compared = shares(
+                strategy,
+                &preemptor_new_share,
+                &target_old_share,
+                Some(&after),
+            );
             progress.compared(candidate.idx, compared);
-            if !strategy_allows(strategy, &mine, &theirs, &after) {
+            if !strategy_allows(strategy, &preemptor_new_share, &target_old_share, &after) {
                 progress.retry_later(candidate);
                 continue;
             }
@@ -294,13 +304,21 @@ fn run_second_fs_strategy(
     let retry = std::mem::take(&mut progress.retry);
     let mut ordering = TargetClusterQueueOrdering::new(search.node, retry, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
-        let (mine, theirs) = ordering.compute_shares(queue, snapshot);
+        let (preemptor_new_share, target_old_share) = ordering.compute_shares(queue, snapshot);
         let Some(candidate) = ordering.pop(queue) else {
             continue;
         };
         let initial = PreemptionStrategy::LessThanInitialShare;
-        progress.compared(candidate.idx, shares(initial, &mine, &theirs, None));
-        if strategy_allows(initial, &mine, &theirs, &theirs) {
+        progress.compared(
+            candidate.idx,
+            shares(initial, &preemptor_new_share, &target_old_share, None),
+        );
+        if strategy_allows(
+            initial,
+            &preemptor_new_share,
+            &target_old_share,
+            &target_old_share,
+        ) {
             let reason = PreemptionReason::InCohortFairSharing;
             if progress.add_target(search, snapshot, candidate.idx, reason) {
                 return true;

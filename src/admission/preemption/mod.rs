@@ -1,7 +1,7 @@
 //! Preemption: the workloads to preempt so that another one fits, classical or by fair sharing.
 //! Upstream's `pkg/scheduler/preemption`.
 //!
-//! Only searches; does not evict. Must not know of queues.
+//! Only searches; does not evict. Must not depend on queues.
 
 mod candidates_ordering;
 mod classical_preemption;

@@ -26,7 +26,7 @@ pub(crate) fn satisfies_preemption_policy(
     }
 }
 
-/// How far ahead a workload is in the queue order, which decides what it may preempt.
+/// The position of a preemptor in the queue order, which decides what it may preempt.
 pub(crate) type PreemptorRank = (i64, Reverse<Timestamp>);
 
 /// The rank of a preemptor.

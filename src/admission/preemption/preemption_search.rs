@@ -1,5 +1,5 @@
-//! [`PreemptionSearch`]: the search for preemption targets, with what classical and fair sharing
-//! preemption have in common.
+//! [`PreemptionSearch`]: the search for preemption targets, with the common parts of classical and
+//! fair sharing preemption.
 
 use super::classical_preemption;
 use super::fair_sharing_preemption;
@@ -127,7 +127,7 @@ pub(super) fn set_outcome(
 }
 
 /// Adds all targets back, since preempting them does not suffice.
-pub(super) fn spare_targets(
+pub(super) fn fill_back_all_targets(
     snapshot: &mut SnapshotTransaction<'_>,
     targets: &[Target],
     evaluated_candidates: &mut [EvaluatedCandidate],

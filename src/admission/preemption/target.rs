@@ -1,6 +1,6 @@
 //! Preemption targets with their reasons, and the outcomes of the other candidates.
 //!
-//! Must not know how targets are found.
+//! Must not depend on how targets are found.
 
 use serde::{Deserialize, Serialize};
 

@@ -165,12 +165,12 @@ impl TargetClusterQueueOrdering {
         let mut below = queue;
         for cohort in hierarchy.ancestors(queue) {
             if let Some(i) = self.ancestors.iter().position(|&a| a == cohort) {
-                let mine = if i == 0 {
+                let preemptor_almost_lca = if i == 0 {
                     self.preemptor
                 } else {
                     self.ancestors[i - 1]
                 };
-                return (mine, below);
+                return (preemptor_almost_lca, below);
             }
             below = cohort;
         }
@@ -183,11 +183,11 @@ impl TargetClusterQueueOrdering {
         queue: HierarchyNodeId,
         snapshot: &mut SnapshotTransaction<'_>,
     ) -> (Drs, Drs) {
-        let (mine, theirs) = self.almost_lcas(queue, snapshot);
+        let (preemptor_almost_lca, target_almost_lca) = self.almost_lcas(queue, snapshot);
         let hierarchy = &mut snapshot.cache.hierarchy;
         (
-            Drs::of(hierarchy, mine, None),
-            Drs::of(hierarchy, theirs, None),
+            Drs::of(hierarchy, preemptor_almost_lca, None),
+            Drs::of(hierarchy, target_almost_lca, None),
         )
     }
 
@@ -198,9 +198,9 @@ impl TargetClusterQueueOrdering {
         idx: WorkloadIndex,
         snapshot: &mut SnapshotTransaction<'_>,
     ) -> Drs {
-        let (_, theirs) = self.almost_lcas(queue, snapshot);
+        let (_, target_almost_lca) = self.almost_lcas(queue, snapshot);
         snapshot.remove_workload_usage(idx);
-        let share = Drs::of(&mut snapshot.cache.hierarchy, theirs, None);
+        let share = Drs::of(&mut snapshot.cache.hierarchy, target_almost_lca, None);
         snapshot.add_workload_usage(idx);
         share
     }

@@ -2,7 +2,7 @@
 //! BestEffortFIFO.
 //!
 //! A workload is in exactly one state: active, in the heap; inadmissible, until an event requeues
-//! it; or inflight, as a head of the current cycle. Must not know of quota.
+//! it; or inflight, as a head of the current cycle. Must not depend on quota.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub struct PendingClusterQueue {
     waiting: Option<(WorkloadKey, u64)>,
 }
 
-/// What the order of workloads depends on, apart from the workloads.
+/// The inputs of the order of workloads besides the workloads.
 #[derive(Clone, Copy)]
 pub struct OrderContext<'a> {
     /// The configuration.
@@ -410,16 +410,16 @@ impl PendingClusterQueue {
         self.queue_inadmissible_cycle = self.pop_cycle;
         self.no_fit_reasons_by_hash.clear();
         let selector = self.selector.clone();
-        let takes = |namespace: &str| {
+        let namespace_matches = |namespace: &str| {
             let labels = cluster_objects.namespace(namespace);
             labels.is_some_and(|l| selector.matches(l))
         };
-        let may_go = |info: &Info| {
-            takes(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
+        let may_requeue = |info: &Info| {
+            namespace_matches(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
         };
         let reordered = self.uses_admission_fair_sharing;
         self.with_workloads(ctx, |workloads, before| {
-            workloads.move_inadmissible_to_active(takes, may_go, reordered, before)
+            workloads.move_inadmissible_to_active(namespace_matches, may_requeue, reordered, before)
         })
     }
 
@@ -506,8 +506,8 @@ impl PendingClusterQueue {
         self.workloads.has_active_head(first.as_ref())
     }
 
-    /// The order key of the first class with known numbers, if any is requeued; of a StrictFIFO queue only
-    /// the head is evaluated.
+    /// The order key of the first class with known numbers, if any is requeued; of a StrictFIFO
+    /// queue only the head is evaluated.
     pub(crate) fn first_retry(&mut self) -> Option<QueueOrderKey> {
         if self.is_strict() {
             return Some(self.workloads.head_numbers()?.0.queue_order_key());
@@ -539,7 +539,8 @@ impl PendingClusterQueue {
         self.with_workloads(ctx, |workloads, before| workloads.unmark(classes, before));
     }
 
-    /// Records a workload that waits for the end of preemptions, after a number of changes of the cache.
+    /// Records a workload that waits for the end of preemptions, after a number of changes of the
+    /// cache.
     pub(crate) fn record_waiting(&mut self, key: WorkloadKey, changes: u64) {
         self.waiting = Some((key, changes));
     }
@@ -575,7 +576,7 @@ impl PendingClusterQueue {
         self.set_no_fit(hash);
     }
 
-    /// Makes a class whose retries are skipped an ordinary one; true if it is active then.
+    /// Ends the skipping of retries of a class; true if the class is active afterwards.
     fn restore(&mut self, hash: EquivalenceHash, ctx: OrderContext<'_>) -> Option<bool> {
         if !self.workloads.is_no_fit(hash) {
             return None;
@@ -590,7 +591,7 @@ impl PendingClusterQueue {
         restored
     }
 
-    /// Makes the class of a workload an ordinary one.
+    /// Ends the skipping of retries of the class of a workload.
     fn restore_class_of(
         &mut self,
         key: &WorkloadKey,

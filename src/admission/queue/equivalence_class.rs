@@ -1,7 +1,7 @@
 //! [`EquivalenceClass`]: pending workloads with one scheduling hash, which become inadmissible and
 //! are requeued together.
 //!
-//! Must not know their state.
+//! Must not depend on their state.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ impl Item for QueuedWorkload {
 /// Whether one workload is ordered before another.
 pub(super) type Before<'a> = &'a dyn Fn(&QueuedWorkload, &QueuedWorkload) -> bool;
 
-/// The workloads of one scheduling hash by queue order, with what is needed to requeue them
-/// together.
+/// The workloads of one scheduling hash by queue order, with the counts that decide whether they
+/// are requeued together.
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
     hash: EquivalenceHash,
@@ -111,14 +111,14 @@ impl EquivalenceClass {
     }
 
     /// Whether none has a backoff, and all namespaces match.
-    pub(crate) fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn can_requeue_all(&self, namespace_matches: impl Fn(&str) -> bool) -> bool {
         let mut namespaces = self.namespaces.iter();
-        self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
+        self.backing_off == 0 && namespaces.all(|(key, _)| namespace_matches(key.namespace()))
     }
 
     /// Whether all workloads can be requeued, and the first of them is evaluated for all flavors.
-    pub(crate) fn is_evaluated_as_one(&self, takes: impl Fn(&str) -> bool) -> bool {
-        self.resuming == 0 && self.can_requeue_all(takes)
+    pub(crate) fn is_evaluated_as_one(&self, namespace_matches: impl Fn(&str) -> bool) -> bool {
+        self.resuming == 0 && self.can_requeue_all(namespace_matches)
     }
 
     fn count_in(&mut self, info: &Info) {

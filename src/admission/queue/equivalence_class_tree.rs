@@ -1,8 +1,8 @@
 //! [`EquivalenceClassTree`]: equivalence classes by queue order, with the numbers that decide whether a retry can
 //! succeed.
 //!
-//! Operations on all classes or on the first ones are O(log n), so that a retry of many classes costs as
-//! much as the classes it evaluates. Must not know what the numbers mean.
+//! Operations on all classes or on the first ones are O(log n), so that a retry of many classes
+//! costs as much as the classes it evaluates. Must not depend on what the numbers mean.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use crate::hash_map::FastHashMap;
 use crate::workload::{EquivalenceHash, Info, QueueOrderKey};
 
-/// The place of a class in the queue order: that of its first workload.
+/// The position of a class in the queue order: that of its first workload.
 #[derive(Clone, Debug)]
-pub(super) struct Place(pub Arc<Info>);
+pub(super) struct ClassPosition(pub Arc<Info>);
 
-impl Place {
+impl ClassPosition {
     /// The order of workloads without preemptor and usage of LocalQueues.
-    pub(super) fn order(&self, other: &Place) -> Ordering {
+    pub(super) fn order(&self, other: &ClassPosition) -> Ordering {
         let (a, b) = (&self.0, &other.0);
         let by_priority = b.priority.cmp(&a.priority);
         by_priority
@@ -30,18 +30,18 @@ type Index = u32;
 
 const NONE: Index = Index::MAX;
 
-/// A class, and what is known of the subtree below it.
+/// A class, and the summary of its subtree.
 #[derive(Clone, Debug)]
 struct Node {
     hash: EquivalenceHash,
-    place: Place,
+    position: ClassPosition,
     /// Its random rank, higher than those below it.
     rank: u64,
     left: Index,
     right: Index,
     /// Whether the class is requeued.
     requeued: bool,
-    /// The state that all classes below the node have, unless they know a newer one.
+    /// The state of all classes below the node that is not passed to its children yet.
     below: Option<bool>,
     /// The number of classes of the subtree.
     size: usize,
@@ -86,7 +86,7 @@ impl EquivalenceClassTree {
     pub(super) fn insert(
         &mut self,
         hash: EquivalenceHash,
-        place: Place,
+        position: ClassPosition,
         numbers: &[i64],
         requeued: bool,
     ) {
@@ -103,8 +103,8 @@ impl EquivalenceClassTree {
             below: None,
             size: 1,
             count: usize::from(requeued),
-            first: place.0.queue_order_key(),
-            place,
+            first: position.0.queue_order_key(),
+            position,
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -161,7 +161,7 @@ impl EquivalenceClassTree {
     }
 
     /// The first requeued class.
-    pub(super) fn first(&mut self) -> Option<(EquivalenceHash, &Place)> {
+    pub(super) fn first(&mut self) -> Option<(EquivalenceHash, &ClassPosition)> {
         let mut at = self.root;
         while self.count(at) > 0 {
             self.push_down(at);
@@ -170,7 +170,7 @@ impl EquivalenceClassTree {
                 at = node.left;
             } else if node.requeued {
                 let node = &self.nodes[at as usize];
-                return Some((node.hash, &node.place));
+                return Some((node.hash, &node.position));
             } else {
                 at = node.right;
             }
@@ -178,13 +178,13 @@ impl EquivalenceClassTree {
         None
     }
 
-    /// The number of requeued classes before a place.
-    pub(super) fn requeued_before(&mut self, place: &Place) -> usize {
+    /// The number of requeued classes before a position.
+    pub(super) fn requeued_before(&mut self, position: &ClassPosition) -> usize {
         let (mut at, mut before) = (self.root, 0);
         while self.count(at) > 0 {
             self.push_down(at);
             let node = &self.nodes[at as usize];
-            if node.place.order(place) == Ordering::Less {
+            if node.position.order(position) == Ordering::Less {
                 before += self.count(node.left) + usize::from(node.requeued);
                 at = node.right;
             } else {
@@ -194,9 +194,9 @@ impl EquivalenceClassTree {
         before
     }
 
-    /// The number of requeued classes before the first one that passes a test of its order key and its
-    /// numbers; none if no class passes. With a later key or higher numbers the test must not pass
-    /// more.
+    /// The number of requeued classes before the first one that passes a test of its order key and
+    /// its numbers; none if no class passes. With a later key or higher numbers the test must not
+    /// pass more.
     pub(super) fn requeued_before_passing(
         &mut self,
         passes: &impl Fn(QueueOrderKey, &[i64]) -> bool,
@@ -223,7 +223,7 @@ impl EquivalenceClassTree {
             return Some(before);
         }
         let on_left = self.count(left);
-        let key = self.nodes[at as usize].place.0.queue_order_key();
+        let key = self.nodes[at as usize].position.0.queue_order_key();
         if requeued && passes(key, &self.numbers[range]) {
             return Some(on_left);
         }
@@ -250,8 +250,8 @@ impl EquivalenceClassTree {
     /// Whether one class is before another.
     fn before(&self, a: Index, b: Index) -> bool {
         let (a, b) = (&self.nodes[a as usize], &self.nodes[b as usize]);
-        let by_place = a.place.order(&b.place);
-        by_place.then_with(|| a.hash.cmp(&b.hash)) == Ordering::Less
+        let by_position = a.position.order(&b.position);
+        by_position.then_with(|| a.hash.cmp(&b.hash)) == Ordering::Less
     }
 
     fn set_all(&mut self, at: Index, requeued: bool) {
@@ -262,7 +262,7 @@ impl EquivalenceClassTree {
         }
     }
 
-    /// Hands the state of all classes below a node to its children.
+    /// Passes the state of all classes below a node to its children.
     fn push_down(&mut self, at: Index) {
         let node = &mut self.nodes[at as usize];
         let (left, right) = (node.left, node.right);
@@ -272,12 +272,12 @@ impl EquivalenceClassTree {
         }
     }
 
-    /// Computes what is known of a subtree from the node and its children.
+    /// Computes the summary of a subtree from the node and its children.
     fn pull_up(&mut self, at: Index) {
         let node = &self.nodes[at as usize];
         let children = [node.left, node.right];
         let left = self.nodes.get(node.left as usize);
-        let first = left.map_or_else(|| node.place.0.queue_order_key(), |left| left.first);
+        let first = left.map_or_else(|| node.position.0.queue_order_key(), |left| left.first);
         let (mut size, mut count) = (1, usize::from(node.requeued));
         let range = self.range(at);
         self.least[range.clone()].copy_from_slice(&self.numbers[range.clone()]);
@@ -382,21 +382,21 @@ mod tests {
     use super::*;
     use crate::config::EngineConfig;
 
-    fn place(name: u64, priority: i32, second: i64) -> Place {
+    fn class_position(name: u64, priority: i32, second: i64) -> ClassPosition {
         let created = jiff::Timestamp::from_second(second).unwrap().to_string();
         let wl = json!({
             "metadata": {"name": "w", "namespace": "ns", "uid": format!("{name:02}"), "creationTimestamp": created},
             "spec": {"queueName": "q", "priority": priority, "podSets": []},
         });
         let wl = serde_json::from_value(wl).unwrap();
-        Place(Arc::new(Info::new(Arc::new(wl), &EngineConfig::default())))
+        ClassPosition(Arc::new(Info::new(Arc::new(wl), &EngineConfig::default())))
     }
 
     /// A class of the model.
     #[derive(Clone)]
     struct Class {
         hash: EquivalenceHash,
-        place: Place,
+        position: ClassPosition,
         numbers: [i64; 2],
         requeued: bool,
     }
@@ -413,10 +413,10 @@ mod tests {
                 match (step, known) {
                     (0 | 1, None) => {
                         let requeued = numbers[0] % 2 == 0;
-                        let place = place(name, priority, second);
-                        tree.insert(hash, place.clone(), &numbers, requeued);
-                        list.push(Class { hash, place, numbers, requeued });
-                        list.sort_by(|a, b| a.place.order(&b.place));
+                        let position = class_position(name, priority, second);
+                        tree.insert(hash, position.clone(), &numbers, requeued);
+                        list.push(Class { hash, position, numbers, requeued });
+                        list.sort_by(|a, b| a.position.order(&b.position));
                     }
                     (2, Some(at)) => prop_assert_eq!(tree.remove(hash), Some(list.remove(at).requeued)),
                     (3, _) => {
@@ -433,15 +433,15 @@ mod tests {
                 }
                 let requeued: Vec<&Class> = list.iter().filter(|class| class.requeued).collect();
                 prop_assert_eq!(tree.requeued(), requeued.len());
-                prop_assert_eq!(tree.first_key(), list.first().map(|class| class.place.0.queue_order_key()));
+                prop_assert_eq!(tree.first_key(), list.first().map(|class| class.position.0.queue_order_key()));
                 prop_assert_eq!(tree.first().map(|(hash, _)| hash), requeued.first().map(|class| class.hash));
-                let at = place(name, priority, second);
-                let before = requeued.iter().filter(|class| class.place.order(&at).is_lt()).count();
+                let at = class_position(name, priority, second);
+                let before = requeued.iter().filter(|class| class.position.order(&at).is_lt()).count();
                 prop_assert_eq!(tree.requeued_before(&at), before);
                 let passes = |first: QueueOrderKey, least: &[i64]| {
                     first.priority >= i64::from(priority) && least.iter().zip(numbers).all(|(n, limit)| *n <= limit)
                 };
-                let first = requeued.iter().position(|class| passes(class.place.0.queue_order_key(), &class.numbers));
+                let first = requeued.iter().position(|class| passes(class.position.0.queue_order_key(), &class.numbers));
                 prop_assert_eq!(tree.requeued_before_passing(&passes), first);
             }
         }

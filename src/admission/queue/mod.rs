@@ -1,6 +1,6 @@
 //! The queues: pending workloads by LocalQueue and ClusterQueue. Upstream's `pkg/cache/queue`.
 //!
-//! Must not know of quota or flavors.
+//! Must not depend on quota or flavors.
 
 mod cluster_queue;
 mod equivalence_class;

@@ -1,13 +1,13 @@
 //! [`NoFitClasses`]: inadmissible equivalence classes with the numbers that decide whether a retry can
 //! succeed.
 //!
-//! When inadmissible workloads are requeued, these classes are only marked. A class that cannot fit is
-//! not evaluated again: its mark is removed. Must not know what the numbers mean.
+//! When inadmissible workloads are requeued, these classes are only marked. A class that cannot fit
+//! is not evaluated again: its mark is removed. Must not depend on what the numbers mean.
 
 use std::sync::Arc;
 
 use super::equivalence_class::EquivalenceClass;
-use super::equivalence_class_tree::{EquivalenceClassTree, Place};
+use super::equivalence_class_tree::{ClassPosition, EquivalenceClassTree};
 use crate::hash_map::FastHashMap;
 use crate::heap::Item;
 use crate::workload::EquivalenceHash;
@@ -19,7 +19,7 @@ pub(super) struct NoFitClasses {
     classes: FastHashMap<EquivalenceHash, EquivalenceClass>,
     /// The numbers of each scheduling hash that did not fit.
     numbers: FastHashMap<EquivalenceHash, Arc<[i64]>>,
-    /// The namespaces of workloads that were evaluated, which the ClusterQueue takes.
+    /// The namespaces of workloads that were evaluated, which the ClusterQueue selects.
     namespaces: Vec<String>,
 }
 
@@ -47,14 +47,14 @@ impl NoFitClasses {
         self.numbers.get(&hash)
     }
 
-    /// Whether a retry of a class evaluates its first workload and, if that does not fit, ends for all
-    /// of them.
-    pub(super) fn takes(&self, class: &EquivalenceClass) -> bool {
+    /// Whether a retry of a class evaluates its first workload and, if that does not fit, ends for
+    /// all of them.
+    pub(super) fn accepts(&self, class: &EquivalenceClass) -> bool {
         self.numbers.contains_key(class.key())
             && class.is_evaluated_as_one(|namespace| self.namespaces.iter().any(|n| n == namespace))
     }
 
-    /// Adds a class that it takes; returns another one.
+    /// Adds a class that it accepts; returns another one.
     pub(super) fn insert(
         &mut self,
         class: EquivalenceClass,
@@ -64,8 +64,8 @@ impl NoFitClasses {
         let Some((numbers, first)) = self.numbers.get(&hash).zip(class.first()) else {
             return Some(class);
         };
-        let place = Place(first.info.clone());
-        self.tree.insert(hash, place, numbers, requeued);
+        let position = ClassPosition(first.info.clone());
+        self.tree.insert(hash, position, numbers, requeued);
         self.classes.insert(hash, class);
         None
     }

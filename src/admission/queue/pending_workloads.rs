@@ -1,13 +1,13 @@
 //! [`PendingWorkloads`]: the active and the inadmissible workloads of one ClusterQueue.
 //!
 //! Workloads are kept by scheduling hash, so that moving all workloads of a hash is one operation.
-//! Must not know when workloads move.
+//! Must not depend on when workloads move.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::equivalence_class::{Before, EquivalenceClass, QueuedWorkload};
-use super::equivalence_class_tree::Place;
+use super::equivalence_class_tree::ClassPosition;
 use super::no_fit_classes::NoFitClasses;
 use crate::hash_map::FastHashMap;
 use crate::heap::{Heap, Item};
@@ -213,12 +213,12 @@ impl PendingWorkloads {
     }
 
     /// Moves inadmissible workloads to the active ones: whole classes if all their namespaces match
-    /// `takes` and none has a backoff, otherwise the workloads that `may_go`. `reordered` is
+    /// `namespace_matches` and none has a backoff, otherwise the workloads that `may_requeue`. `reordered` is
     /// whether their order may have changed meanwhile. Returns how many.
     pub(crate) fn move_inadmissible_to_active(
         &mut self,
-        takes: impl Fn(&str) -> bool,
-        may_go: impl Fn(&Info) -> bool,
+        namespace_matches: impl Fn(&str) -> bool,
+        may_requeue: impl Fn(&Info) -> bool,
         reordered: bool,
         before: Before<'_>,
     ) -> usize {
@@ -227,7 +227,7 @@ impl PendingWorkloads {
             no_fit.tree().requeue_all();
         }
         for (hash, mut class) in std::mem::take(&mut self.inadmissible) {
-            if class.can_requeue_all(&takes) {
+            if class.can_requeue_all(&namespace_matches) {
                 moved += class.len();
                 if reordered {
                     class.rebuild(before);
@@ -235,7 +235,8 @@ impl PendingWorkloads {
                 self.push_active_class(class, before);
                 continue;
             }
-            let (go, stay): (Vec<_>, Vec<_>) = class.into_items().partition(|info| may_go(info));
+            let (go, stay): (Vec<_>, Vec<_>) =
+                class.into_items().partition(|info| may_requeue(info));
             moved += go.len();
             for info in go {
                 self.push_active(info, before);
@@ -307,14 +308,14 @@ impl PendingWorkloads {
         }
     }
 
-    /// Skips retries of an inadmissible class, if its numbers are known. The class of a `preemptor`
-    /// that is before all others stays an ordinary one.
+    /// Skips retries of an inadmissible class, if its numbers are known. Retries of the class of a
+    /// `preemptor` that is before all others are not skipped.
     pub(crate) fn set_no_fit(&mut self, hash: EquivalenceHash, preemptor: Option<&WorkloadKey>) {
         let Some(no_fit) = &mut self.no_fit else {
             return;
         };
         let class = self.inadmissible.get(&hash);
-        if class.is_some_and(|class| no_fit.takes(class) && !has(class, preemptor))
+        if class.is_some_and(|class| no_fit.accepts(class) && !has(class, preemptor))
             && no_fit.get(hash).is_none()
             && let Some(class) = self.inadmissible.remove(&hash)
             && let Some(class) = no_fit.insert(class, false)
@@ -323,8 +324,8 @@ impl PendingWorkloads {
         }
     }
 
-    /// Makes a class whose retries are skipped an ordinary one: active if it is requeued, which the
-    /// result is then, else inadmissible. None for other classes.
+    /// Ends the skipping of retries of a class: it becomes active if it is requeued, which is the
+    /// result, else inadmissible. None for other classes.
     pub(crate) fn restore(&mut self, hash: EquivalenceHash, before: Before<'_>) -> Option<bool> {
         let (class, requeued) = self.no_fit.as_mut()?.remove(hash)?;
         if requeued {
@@ -340,7 +341,7 @@ impl PendingWorkloads {
         Some(false)
     }
 
-    /// Makes all classes ordinary ones.
+    /// Ends the skipping of retries of all classes.
     fn restore_all(&mut self, before: Before<'_>) {
         let no_fit = self.no_fit.iter().flat_map(NoFitClasses::iter);
         let hashes: Vec<EquivalenceHash> = no_fit.map(|class| *class.key()).collect();
@@ -375,7 +376,7 @@ impl PendingWorkloads {
     ) {
         while let Some(class) = self.active.first()
             && let Some(no_fit) = &mut self.no_fit
-            && no_fit.takes(class)
+            && no_fit.accepts(class)
             && no_fit.get(*class.key()).is_none()
             && !self.inadmissible.contains_key(class.key())
             && !has(class, preemptor)
@@ -411,7 +412,7 @@ impl PendingWorkloads {
         let tree = no_fit.tree();
         let before_head = head.map(|info| match preemptor == Some(&info.key) {
             true => 0,
-            false => tree.requeued_before(&Place(info)),
+            false => tree.requeued_before(&ClassPosition(info)),
         });
         let before_fit = tree.requeued_before_passing(may_fit);
         let next = before_head.into_iter().chain(before_fit).min();
@@ -429,7 +430,7 @@ impl PendingWorkloads {
         };
         let tree = self.no_fit.as_mut().map(NoFitClasses::tree);
         preemptor == Some(&head.key)
-            || tree.is_none_or(|tree| tree.requeued_before(&Place(head)) == 0)
+            || tree.is_none_or(|tree| tree.requeued_before(&ClassPosition(head)) == 0)
     }
 
     /// The first active workload with the numbers of its class, if they are known.
@@ -437,7 +438,7 @@ impl PendingWorkloads {
         let (no_fit, class) = self.no_fit.as_ref().zip(self.active.first())?;
         let numbers = no_fit
             .numbers(*class.key())
-            .filter(|_| no_fit.takes(class))?;
+            .filter(|_| no_fit.accepts(class))?;
         Some((&class.first()?.info, numbers))
     }
 
@@ -448,10 +449,10 @@ impl PendingWorkloads {
             return;
         };
         no_fit.tree().unmark(classes);
-        let Some((hash, place)) = no_fit.tree().first() else {
+        let Some((hash, position)) = no_fit.tree().first() else {
             return;
         };
-        let next = QueuedWorkload::from(place.0.clone());
+        let next = QueuedWorkload::from(position.0.clone());
         let head = self.active.first().and_then(EquivalenceClass::first);
         if head.is_none_or(|head| before(&next, head)) {
             self.restore(hash, before);

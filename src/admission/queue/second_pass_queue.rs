@@ -1,6 +1,6 @@
 //! Workloads that reserve quota and need a second pass, each after an exponential delay.
 //!
-//! Must not know of ClusterQueues. Timers are data; the caller advances the time.
+//! Must not depend on ClusterQueues. Timers are data; the caller advances the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::config::EngineConfig;
 use crate::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::Workload;
 
-const FIRST_DELAY: i64 = 1;
-const LONGEST_DELAY: i64 = 30;
+const INITIAL_DELAY_SECONDS: i64 = 1;
+const MAX_DELAY_SECONDS: i64 = 30;
 
 #[derive(Clone, Debug)]
 struct Timer {
@@ -43,10 +43,11 @@ impl SecondPassQueue {
             return false;
         }
         let iteration = iteration.saturating_add(1);
-        let delay = FIRST_DELAY
+        let delay = INITIAL_DELAY_SECONDS
             .checked_shl(iteration - 1)
-            .unwrap_or(LONGEST_DELAY);
-        let delay = SignedDuration::from_secs(delay.clamp(FIRST_DELAY, LONGEST_DELAY));
+            .unwrap_or(MAX_DELAY_SECONDS);
+        let delay =
+            SignedDuration::from_secs(delay.clamp(INITIAL_DELAY_SECONDS, MAX_DELAY_SECONDS));
         let due = now.saturating_add(delay).unwrap_or(Timestamp::MAX);
         self.timers.push(Timer {
             due,

@@ -1,7 +1,7 @@
 //! [`Amount`]: an amount of quota in the integer unit of the resource, with a sentinel for
 //! "unlimited".
 //!
-//! Must not know of quota or flavors.
+//! Must not depend on quota or flavors.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! [`Decimal`]: the exact value of a Kubernetes quantity.
 //!
-//! Must not know of resources.
+//! Must not depend on resources.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Flavor resources, interned to small numbers, and amounts by flavor resource.
 //!
-//! Must not know of queues or cohorts.
+//! Must not depend on queues or cohorts.
 
 use std::collections::BTreeMap;
 

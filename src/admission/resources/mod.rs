@@ -1,6 +1,6 @@
 //! Amounts of quota, requests and flavor resources.
 //!
-//! The lowest layer: must not know of queues, workloads or topology. `cpu` is in milli-units, all
+//! The lowest layer: must not depend on queues, workloads or topology. `cpu` is in milli-units, all
 //! other resources are in whole units.
 
 mod amount;

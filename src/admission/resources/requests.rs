@@ -1,6 +1,6 @@
 //! [`Requests`]: integer resource requests of a pod, a pod set or a node's capacity.
 //!
-//! Must not know about flavors or quota.
+//! Must not depend on flavors or quota.
 
 use std::collections::BTreeMap;
 

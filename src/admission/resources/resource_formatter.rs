@@ -1,6 +1,6 @@
 //! [`ResourceFormatter`]: formats integer amounts as Kubernetes quantities.
 //!
-//! Must not know of requests or quota.
+//! Must not depend on requests or quota.
 
 use std::collections::BTreeSet;
 

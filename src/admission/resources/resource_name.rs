@@ -1,6 +1,6 @@
 //! [`ResourceName`]: an interned name of a resource such as `cpu` or `nvidia.com/gpu`.
 //!
-//! Must not know about quantities.
+//! Must not depend on quantities.
 
 use std::cmp::Ordering;
 use std::fmt;

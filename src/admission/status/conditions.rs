@@ -1,6 +1,6 @@
 //! Conditions of a Workload.
 //!
-//! Must not know the condition types.
+//! Must not depend on the condition types.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};

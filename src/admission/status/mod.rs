@@ -1,7 +1,7 @@
 //! Changes of a Workload's status: conditions, admission, evictions, finish.
 //!
 //! A decision contains a [`StatusChange`]; the caller applies it to the latest version of the
-//! object and patches the difference. Must not know why a change is made.
+//! object and patches the difference. Must not depend on why a change is made.
 
 mod admission_checks;
 mod admitted_condition;

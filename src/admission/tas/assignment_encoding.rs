@@ -1,6 +1,6 @@
 //! Encodes topology assignments for the API; truncates them and counts their pods.
 //!
-//! Decoding is [`crate::topology_assignment::decode`]. Must not know of trees or capacity.
+//! Decoding is [`crate::topology_assignment::decode`]. Must not depend on trees or capacity.
 
 use std::collections::HashMap;
 use std::io::Write;

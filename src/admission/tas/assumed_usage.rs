@@ -1,6 +1,6 @@
 //! [`AssumedUsage`]: usage assumed during one search.
 //!
-//! Must not know of capacity.
+//! Must not depend on capacity.
 
 use std::collections::BTreeMap;
 

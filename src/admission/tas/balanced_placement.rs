@@ -70,7 +70,7 @@ impl Placement<'_> {
     ) -> Option<BalancedCandidates> {
         let resolved = self.topology_request;
         let level = resolved.requested_level;
-        let families: Vec<Vec<Domain>> = match level.checked_sub(1) {
+        let sibling_groups: Vec<Vec<Domain>> = match level.checked_sub(1) {
             None => vec![self.tree.at_level(0).collect()],
             Some(above) => {
                 let parents = self.tree.at_level(above);
@@ -78,9 +78,9 @@ impl Placement<'_> {
             }
         };
         let mut best: Option<BalancedCandidates> = None;
-        for family in families {
+        for siblings in sibling_groups {
             let least = best.as_ref().map_or(0, |b| b.threshold);
-            if let Some(found) = self.balance_family(family, least) {
+            if let Some(found) = self.balance_siblings(siblings, least) {
                 let better = best.as_ref().is_none_or(|b| {
                     found.threshold > b.threshold
                         || (found.threshold == b.threshold
@@ -94,13 +94,17 @@ impl Placement<'_> {
         best
     }
 
-    fn balance_family(&mut self, family: Vec<Domain>, least: i32) -> Option<BalancedCandidates> {
+    fn balance_siblings(
+        &mut self,
+        siblings: Vec<Domain>,
+        least: i32,
+    ) -> Option<BalancedCandidates> {
         let resolved = self.topology_request;
         let wanted = resolved.slices();
         let lower = if resolved.requested_level < resolved.slice_level {
-            self.children_of(&family)
+            self.children_of(&siblings)
         } else {
-            family.clone()
+            siblings.clone()
         };
         let greedy = self.evaluate_greedy_assignment(&lower, wanted, resolved.leaders)?;
         let mut threshold = self.balance_threshold_value(wanted, &greedy)?;
@@ -111,9 +115,9 @@ impl Placement<'_> {
         if threshold < least {
             return None;
         }
-        let before = self.save(&family);
-        self.prune_domains_below_threshold(&family, threshold);
-        let mut fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
+        let before = self.save(&siblings);
+        self.prune_domains_below_threshold(&siblings, threshold);
+        let mut fit = self.evaluate_greedy_assignment(&siblings, wanted, resolved.leaders);
         if fit.is_none() && reserved < threshold {
             // Again, with capacity for the leader.
             if reserved <= 0 || reserved < least {
@@ -121,11 +125,11 @@ impl Placement<'_> {
             }
             threshold = reserved;
             self.restore(&before);
-            self.prune_domains_below_threshold(&family, threshold);
-            fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
+            self.prune_domains_below_threshold(&siblings, threshold);
+            fit = self.evaluate_greedy_assignment(&siblings, wanted, resolved.leaders);
         }
         fit.map(|fit| BalancedCandidates {
-            domains: family,
+            domains: siblings,
             threshold,
             on_requested_level: fit.domains,
         })

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use super::placement::{DomainState, Placement};
 use super::topology_tree::Domain;
 
-/// Whether slices or pods are placed, which decides what a leader consumes.
+/// Whether slices or pods are placed, which determines the capacity that a leader consumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountUnit {
     Slices,

@@ -1,6 +1,6 @@
 //! [`TasDomainUsage`]: the usage of a flavor's domains by workloads that reserve quota.
 //!
-//! Must not know whether the domains exist.
+//! Must not depend on whether the domains exist.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Elastic workloads: a replacement slice keeps the domains of the replaced one and places only the
 //! additional pods.
 //!
-//! Must not know how slices are detected; see [`TasPodSetRequests::previous_assignment`].
+//! Must not depend on how slices are detected; see [`TasPodSetRequests::previous_assignment`].
 
 use super::assignment_encoding::{count_pods, truncate};
 use super::assumed_usage::AssumedUsage;

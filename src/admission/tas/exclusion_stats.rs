@@ -1,6 +1,6 @@
 //! [`TasExclusionStats`]: the number of excluded nodes by reason.
 //!
-//! Must not know how nodes are filtered.
+//! Must not depend on how nodes are filtered.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! [`TasFailure`]: why a pod set has no topology assignment.
 //!
-//! Must not know how assignments are computed.
+//! Must not depend on how assignments are computed.
 
 use std::fmt;
 

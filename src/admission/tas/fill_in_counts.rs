@@ -10,7 +10,7 @@ use super::placement::{DomainState, Placement};
 use super::topology_tree::{Domain, Leaf};
 use crate::resources::{Requests, ResourceName};
 
-/// What limits the pods on a leaf.
+/// The limits of the pods on a leaf.
 pub(super) struct PodRequirements<'a> {
     /// The free capacity.
     pub(super) capacity: &'a LeafCapacity,

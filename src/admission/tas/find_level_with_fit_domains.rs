@@ -32,7 +32,7 @@ impl Placement<'_> {
                 });
             }
             let sorted = self.sorted_domains_with_leader(range);
-            if let Some(domain) = self.single(&sorted) {
+            if let Some(domain) = self.find_single_domain(&sorted) {
                 return Ok(FitDomains {
                     level,
                     domains: vec![domain],
@@ -51,21 +51,21 @@ impl Placement<'_> {
                 continue;
             }
             return self
-                .several(sorted)
+                .find_several_domains(sorted)
                 .map(|domains| FitDomains { level, domains })
                 .map_err(|fitting| self.no_fit(topology, level, fitting, exclusions));
         }
     }
 
     /// Whether a domain fits everything.
-    fn takes_all(&self, domain: Domain) -> bool {
+    fn fits_all(&self, domain: Domain) -> bool {
         let state = self.state(domain);
         state.slices_with_leader >= self.topology_request.slices()
             && state.leaders >= self.topology_request.leaders
     }
 
     /// A single domain of a level that fits everything.
-    fn single(&self, sorted: &[Domain]) -> Option<Domain> {
+    fn find_single_domain(&self, sorted: &[Domain]) -> Option<Domain> {
         let (slices, leaders) = (
             self.topology_request.slices(),
             self.topology_request.leaders,
@@ -83,14 +83,14 @@ impl Placement<'_> {
             if found.is_some() || self.topology_request.required {
                 return found;
             }
-            return Some(sorted[0]).filter(|&d| self.takes_all(d));
+            return Some(sorted[0]).filter(|&d| self.fits_all(d));
         }
-        if self.takes_all(sorted[0]) {
+        if self.fits_all(sorted[0]) {
             return Some(self.find_best_fit_domain(sorted, slices, leaders, CountUnit::Slices));
         }
         if self.topology_request.required && self.gates.affinity_preferred {
             // The domain with the highest affinity is too small; another one may fit.
-            let next = sorted.iter().position(|&d| self.takes_all(d))?;
+            let next = sorted.iter().position(|&d| self.fits_all(d))?;
             return Some(self.find_best_fit_domain(
                 &sorted[next..],
                 slices,
@@ -103,7 +103,7 @@ impl Placement<'_> {
 
     /// Domains of a level that together fit everything: leaders first, in a domain that leaves
     /// enough capacity for the workers, then the remaining workers. The error is how much fits.
-    fn several(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
+    fn find_several_domains(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
         let resolved = self.topology_request;
         let wanted = resolved.slices();
         let best_fit = !self.use_least_free_capacity_algorithm();

@@ -1,6 +1,6 @@
 //! Finds topology assignments in one flavor, by pod set group.
 //!
-//! Must not know of quota.
+//! Must not depend on quota.
 
 use super::assumed_usage::{AssumedUsage, with_pods};
 use super::failure::TasFailure;

@@ -1,7 +1,7 @@
 //! Validation of label keys and values, with the messages of Kubernetes.
 //!
 //! The pod template of a Workload is not validated as a pod, so its node selector may have invalid
-//! labels. Must not know what the labels are for.
+//! labels. Must not depend on what the labels are for.
 
 fn is_name(text: &str) -> bool {
     let ends = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());

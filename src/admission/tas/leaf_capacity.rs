@@ -1,6 +1,6 @@
 //! [`LeafCapacity`]: the free capacity of each leaf by resource, updated in place.
 //!
-//! Must not know the topology.
+//! Must not depend on the topology.
 
 use crate::resources::{Requests, ResourceName};
 
@@ -78,25 +78,25 @@ impl LeafCapacity {
     }
 
     /// Subtracts non-TAS usage (adds it back with `sign` -1).
-    pub(super) fn add_non_tas_usage(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
-        self.charge(leaf, load, sign, CapacityScope::Both);
+    pub(super) fn add_non_tas_usage(&mut self, leaf: Leaf, usage: PodUsage<'_>, sign: i64) {
+        self.charge(leaf, usage, sign, CapacityScope::Both);
     }
 
     /// Subtracts TAS usage (adds it back with `sign` -1).
-    pub(super) fn add_tas_usage(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
-        self.charge(leaf, load, sign, CapacityScope::Remaining);
+    pub(super) fn add_tas_usage(&mut self, leaf: Leaf, usage: PodUsage<'_>, sign: i64) {
+        self.charge(leaf, usage, sign, CapacityScope::Remaining);
     }
 
     /// Like [`LeafCapacity::add_tas_usage`], journaled.
-    pub(super) fn simulate(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
-        self.charge(leaf, load, sign, CapacityScope::Simulated);
+    pub(super) fn simulate(&mut self, leaf: Leaf, usage: PodUsage<'_>, sign: i64) {
+        self.charge(leaf, usage, sign, CapacityScope::Simulated);
     }
 
-    fn charge(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64, of: CapacityScope) {
-        for (resource, amount) in load.requests.iter() {
+    fn charge(&mut self, leaf: Leaf, usage: PodUsage<'_>, sign: i64, of: CapacityScope) {
+        for (resource, amount) in usage.requests.iter() {
             self.change(leaf, resource, amount.saturating_mul(-sign), of);
         }
-        let pods = load.pods.saturating_mul(-sign);
+        let pods = usage.pods.saturating_mul(-sign);
         self.change(leaf, ResourceName::pods(), pods, of);
     }
 
@@ -195,12 +195,12 @@ mod tests {
         let mut c = LeafCapacity::new(2);
         c.add_node_capacity(1, &requests(&[("cpu", 4000), ("pods", 10)]), 1);
         let pod = requests(&[("cpu", 1000)]);
-        let load = PodUsage {
+        let usage = PodUsage {
             requests: &pod,
             pods: 1,
         };
-        c.add_non_tas_usage(1, load, 1);
-        c.add_tas_usage(1, load, 1);
+        c.add_non_tas_usage(1, usage, 1);
+        c.add_tas_usage(1, usage, 1);
         assert_eq!(c.on(1, true), requests(&[("cpu", 3000), ("pods", 9)]));
         assert_eq!(c.on(1, false), requests(&[("cpu", 2000), ("pods", 8)]));
         assert_eq!(c.placed_on(1), requests(&[("cpu", 1000), ("pods", 1)]));
@@ -212,13 +212,13 @@ mod tests {
     fn clamping_is_reported() {
         let mut c = LeafCapacity::new(1);
         let huge = requests(&[("memory", i64::MAX)]);
-        let load = PodUsage {
+        let usage = PodUsage {
             requests: &huge,
             pods: 1,
         };
-        c.simulate(0, load, 1);
+        c.simulate(0, usage, 1);
         assert!(!c.is_inexact());
-        c.simulate(0, load, 1);
+        c.simulate(0, usage, 1);
         assert!(c.is_inexact());
         c.undo_to(0);
     }

@@ -6,7 +6,7 @@
 //! ([`TasSnapshots::find_topology_assignments`]), checks ([`TasSnapshots::fits`]) and simulates
 //! usage; at the end of the cycle everything is rolled back.
 //!
-//! Must not know of quota, ClusterQueues or queues.
+//! Must not depend on quota, ClusterQueues or queues.
 
 mod assignment_encoding;
 mod assumed_usage;

@@ -1,6 +1,6 @@
 //! Parsed node affinity terms, and the texts of invalid ones.
 //!
-//! Must not know of topologies.
+//! Must not depend on topologies.
 
 use k8s_openapi::api::core::v1::{
     NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,

@@ -1,6 +1,6 @@
 //! [`NodeFilter`]: the nodes that a pod set may use, by taints, node selector and node affinity.
 //!
-//! Must not know of capacity.
+//! Must not depend on capacity.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Replaces a failed node: assigns its pods to other nodes, in the domain that the remaining pods
 //! require.
 //!
-//! Must not know why the node failed.
+//! Must not depend on why the node failed.
 
 use super::assumed_usage::AssumedUsage;
 use super::failure::TasFailure;

@@ -1,6 +1,6 @@
 //! [`NodesCache`]: the schedulable nodes, reduced to what TAS uses.
 //!
-//! Must not know of topologies or usage.
+//! Must not depend on topologies or usage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

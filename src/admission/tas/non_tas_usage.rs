@@ -1,6 +1,6 @@
 //! [`NonTasUsage`]: node usage of pods that TAS does not place, such as those of DaemonSets.
 //!
-//! Must not know of topologies.
+//! Must not depend on topologies.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The smallest set of domains that fits a number of pods and leaders.
 //!
-//! Must not know of trees: domains are numbers with counts.
+//! Must not depend on trees: domains are numbers with counts.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use super::resolved_topology_request::ResolvedTopologyRequest;
 use super::topology_tree::{Domain, TopologyTree};
 use crate::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
 
-/// The counts of one domain: what fits and, once selected, what is placed.
+/// The counts of one domain: the pods that fit and, once it is selected, the pods that are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DomainState {
     /// Pods without a leader.

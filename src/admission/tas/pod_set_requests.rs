@@ -1,6 +1,6 @@
 //! Requests and results of topology assignment.
 //!
-//! Must not know how assignments are computed.
+//! Must not depend on how assignments are computed.
 
 use std::collections::BTreeMap;
 

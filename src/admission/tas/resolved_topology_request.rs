@@ -1,6 +1,6 @@
 //! [`ResolvedTopologyRequest`]: a topology request resolved to the levels of a topology.
 //!
-//! Must not know of nodes or capacity.
+//! Must not depend on nodes or capacity.
 
 use super::failure::TasFailure;
 use super::topology_tree::TopologyTree;

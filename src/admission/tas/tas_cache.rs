@@ -1,6 +1,6 @@
 //! [`TasCache`]: Topologies, TAS flavors, Nodes, Pods and TAS usage, updated by events.
 //!
-//! Must not know of ClusterQueues or pending workloads.
+//! Must not depend on ClusterQueues or pending workloads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! [`TasSnapshots`]: the snapshots of all TAS flavors during a scheduling cycle.
 //!
-//! Must not know of nodes or pods.
+//! Must not depend on nodes or pods.
 
 use std::collections::BTreeMap;
 

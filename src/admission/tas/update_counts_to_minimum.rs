@@ -6,7 +6,7 @@ use super::find_level_with_fit_domains::FitDomains;
 use super::placement::Placement;
 use super::topology_tree::Domain;
 
-/// What is assigned to some domains.
+/// The pods to assign to some domains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PodsToPlace {
     /// Pods.

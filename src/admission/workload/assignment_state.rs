@@ -6,7 +6,7 @@ use super::equivalence_hash::EquivalenceHash;
 use crate::feature_gates::Gates;
 use crate::resources::ResourceName;
 
-/// The last tried flavors of a Workload, and what they were computed for.
+/// The last tried flavors of a Workload, and the state they were computed for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssignmentClusterQueueState {
     /// For each pod set and resource, the index of the last tried flavor; -1 when all were tried.

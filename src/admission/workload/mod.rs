@@ -1,6 +1,6 @@
 //! Workloads: total requests, queue order, conditions. Upstream's `pkg/workload`.
 //!
-//! Must not know of ClusterQueues, quota or flavors beyond their names.
+//! Must not depend on ClusterQueues, quota or flavors beyond their names.
 
 mod adjust_resources;
 mod assignment_state;

@@ -1,6 +1,6 @@
 //! Total requests of the pod sets of a Workload, before and after admission.
 //!
-//! Must not know of ClusterQueues.
+//! Must not depend on ClusterQueues.
 
 use std::collections::BTreeMap;
 
