@@ -1,4 +1,4 @@
-//! [`MetricEvent`]: what the metrics count that no change of a Workload shows.
+//! [`MetricEvent`]: an event of the controllers that metrics count and that is not a change of a Workload.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-/// Latencies of upstream on which its decisions depend, as measured in recordings. The writes of a controller
-/// of an embedded cluster take no time, so it waits this long instead. On a real cluster the controller has
-/// latencies of its own.
+/// Latencies of upstream on which its decisions depend, as measured in recordings. The writes of a
+/// controller of an embedded cluster take no time, so it waits this long instead. On a real cluster
+/// the latencies of its API server apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamLatency {
-    /// The latency of a write of a Workload, during which the scheduler runs a cycle every 10 ms. What job
-    /// controllers do after a Workload lost its quota, or after pods terminated together, comes after it.
+    /// The latency of a write of a Workload, during which the scheduler runs a cycle every 10 ms.
+    /// It delays the reconciliation of jobs after a Workload lost its quota, and after pods
+    /// terminated together.
     pub workload_write: Duration,
     /// Delay of drained Workloads when a queue is stopped or restarted: upstream reconciles the Workloads of
     /// a queue in random order.
@@ -30,7 +31,7 @@ impl UpstreamLatency {
         repeated_status_write: Duration::from_millis(250),
     };
 
-    /// None: those of the cluster suffice.
+    /// No added latency.
     pub const NONE: Self = Self {
         workload_write: Duration::ZERO,
         drained_workloads: Duration::ZERO,

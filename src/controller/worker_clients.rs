@@ -26,7 +26,7 @@ impl WorkerClients for NetworkClients {
             let options = KubeConfigOptions::default();
             let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             let mut config = config.map_err(|error| error.to_string())?;
-            // A watch without events is idle for longer.
+            // A watch without events may be idle for longer than the default timeout.
             config.read_timeout = None;
             Client::try_from(config).map_err(|error| error.to_string())
         }

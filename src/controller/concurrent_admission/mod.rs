@@ -1,6 +1,6 @@
 //! Concurrent admission: a Workload whose ClusterQueue has a concurrent admission policy becomes
-//! the parent of variants, one per flavor, that are pending at the same time. The admitted variant
-//! with the best flavor wins, and the parent is admitted with its assignment.
+//! the parent of variants, one per flavor, that are pending at the same time. The parent is
+//! admitted with the assignment of the admitted variant with the best flavor.
 //!
 //! One reconciliation creates missing variants, deletes those whose flavor was removed, syncs
 //! evictions and admissions to the parent, activates and deactivates variants by the policy, and

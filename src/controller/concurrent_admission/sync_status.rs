@@ -70,8 +70,8 @@ pub(super) async fn clear_workload_admission(
     let now = shared.now();
     let written =
         workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-            let (why, message) = (&*evicted.reason, &*evicted.message);
-            let cond = condition(wl, c::REQUEUED, requeued, why, message, now);
+            let (eviction_reason, message) = (&*evicted.reason, &*evicted.message);
+            let cond = condition(wl, c::REQUEUED, requeued, eviction_reason, message, now);
             let changed = set_condition(&mut wl.status.conditions, cond);
             unset_quota_reservation(wl, reason, message, now, &gates) || changed
         })

@@ -18,8 +18,8 @@ pub(super) async fn deactivate_variants(
     family: &mut VariantFamily,
 ) -> kube::Result<()> {
     if !family.parent.spec.is_active() {
-        let why = format!("Parent Workload {} not active", quoted(&family.parent));
-        return set_matching_variants_active(shared, family, false, &why, |_, _| true).await;
+        let cause = format!("Parent Workload {} not active", quoted(&family.parent));
+        return set_matching_variants_active(shared, family, false, &cause, |_, _| true).await;
     }
     let Some(admitted) = family.admitted_variant().cloned() else {
         return Ok(());
@@ -28,22 +28,22 @@ pub(super) async fn deactivate_variants(
     let name = quoted(&admitted);
     match family.migration_mode() {
         Mode::RetainFirstAdmission => {
-            let why = format!("RetainFirstAdmission: another Variant {name} is admitted");
-            set_matching_variants_active(shared, family, false, &why, |_, wl| other(wl)).await
+            let cause = format!("RetainFirstAdmission: another Variant {name} is admitted");
+            set_matching_variants_active(shared, family, false, &cause, |_, wl| other(wl)).await
         }
         Mode::TryPreferredFlavors => {
             if let Some((last, at)) = family.last_acceptable_flavor() {
-                let why = format!(
+                let cause = format!(
                     "being below lastAcceptableFlavor: {last:?} and another Variant admitted {name}"
                 );
-                set_matching_variants_active(shared, family, false, &why, |f, wl| {
+                set_matching_variants_active(shared, family, false, &cause, |f, wl| {
                     other(wl) && f.flavor_order(wl) > at
                 })
                 .await?;
             }
-            let why = format!("being lower priority than admitted Variant {name}");
+            let cause = format!("being lower priority than admitted Variant {name}");
             let at = family.flavor_order(&admitted);
-            set_matching_variants_active(shared, family, false, &why, |f, wl| {
+            set_matching_variants_active(shared, family, false, &cause, |f, wl| {
                 f.flavor_order(wl) > at
             })
             .await
@@ -57,7 +57,7 @@ async fn set_matching_variants_active(
     shared: &ControllerContext,
     family: &mut VariantFamily,
     active: bool,
-    why: &str,
+    cause: &str,
     which: impl Fn(&VariantFamily, &Workload) -> bool,
 ) -> kube::Result<()> {
     let (done, reason) = match active {
@@ -69,7 +69,7 @@ async fn set_matching_variants_active(
         if !which(family, &wl) {
             continue;
         }
-        let message = format!("Variant Workload {done} due to {why}");
+        let message = format!("Variant Workload {done} due to {cause}");
         let written = set_active(shared, &wl, active, reason, message).await?;
         replace_if_written(&mut family.variants[i], written);
         if !active && is_evicted_with_quota(&family.variants[i]) {
@@ -89,15 +89,15 @@ pub(super) async fn activate_variants(
         return Ok(());
     }
     let Some(admitted) = family.admitted_variant().cloned() else {
-        let why = "no other Variant being admitted";
-        return set_matching_variants_active(shared, family, true, why, |_, _| true).await;
+        let cause = "no other Variant being admitted";
+        return set_matching_variants_active(shared, family, true, cause, |_, _| true).await;
     };
     if family.migration_mode() == Mode::RetainFirstAdmission {
         return Ok(());
     }
     let name = quoted(&admitted);
     let better = family.flavor_order(&admitted);
-    let (why, last) = match family.last_acceptable_flavor() {
+    let (cause, last) = match family.last_acceptable_flavor() {
         Some((last, at)) => (
             format!(
                 "being at least lastAcceptableFlavor: {last:?} and higher priority than admitted Variant {name}"
@@ -109,7 +109,7 @@ pub(super) async fn activate_variants(
             usize::MAX,
         ),
     };
-    set_matching_variants_active(shared, family, true, &why, |f, wl| {
+    set_matching_variants_active(shared, family, true, &cause, |f, wl| {
         f.flavor_order(wl) <= last && f.flavor_order(wl) < better
     })
     .await

@@ -90,8 +90,8 @@ pub(super) async fn delete_stale_variants(
         variant_flavor(wl).is_some_and(|flavor| flavors.iter().any(|f| f == flavor))
     };
     let variants = std::mem::take(&mut family.variants);
-    let (fresh, stale): (Vec<_>, Vec<_>) = variants.into_iter().partition(has_flavor);
-    family.variants = fresh;
+    let (current, stale): (Vec<_>, Vec<_>) = variants.into_iter().partition(has_flavor);
+    family.variants = current;
     for wl in stale {
         if wl.metadata.deletion_timestamp.is_none() {
             let api = workload_patching::workload_api(shared, predicates::namespace(&wl));

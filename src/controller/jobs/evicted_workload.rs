@@ -16,7 +16,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ReconcileResult;
 
 /// Releases the quota of an evicted pod group whose pods are gone. Upstream releases it while the
-/// last pod is terminated and not yet deleted, and keeps it for good if it misses that moment.
+/// last pod is terminated and not yet deleted, and otherwise never.
 pub(super) async fn release_quota_without_pods(
     env: &IntegrationContext,
     job: &dyn GenericJob,

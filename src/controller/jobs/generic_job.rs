@@ -130,7 +130,7 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     );
     /// Whether the webhook sorts the errors by field.
     const SORTS_FIELD_ERRORS: bool = false;
-    /// Whether pod set infos are written before the job is unsuspended, in a write of their own.
+    /// Whether pod set infos are written before the job is unsuspended, in a separate write.
     const WRITES_INFOS_WHILE_SUSPENDED: bool = false;
 
     /// Loads the objects that a job refers to, for [`Self::pod_sets`] and others. An object that

@@ -115,7 +115,7 @@ impl IntegrationContext {
             .by_index(informers::BY_OWNER_NAME, &key)
     }
 
-    /// The unfinished ones among them, oldest first.
+    /// The unfinished Workloads with an owner of this kind and name, oldest first.
     pub(crate) fn not_finished_workloads(
         &self,
         gvk: &Gvk,

@@ -38,7 +38,7 @@ pub(crate) struct KubeflowJobSpec {
     pub other: Map<String, Value>,
 }
 
-/// A job as it is encoded; the field of the replica specs has a name of its own in each kind.
+/// A job as it is encoded; the field of the replica specs has a different name in each kind.
 #[derive(Serialize, Deserialize)]
 struct EncodedJob {
     metadata: ObjectMeta,

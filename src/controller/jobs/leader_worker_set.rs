@@ -1,5 +1,5 @@
-//! The LeaderWorkerSet integration (`leaderworkerset.x-k8s.io/v1`): each group has a Workload, made
-//! before its pods, and its pods join it as a serving pod group.
+//! The LeaderWorkerSet integration (`leaderworkerset.x-k8s.io/v1`): each group has a Workload,
+//! created before its pods, and its pods join it as a serving pod group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ const DOMAIN_PREFIX: &str = "leaderworkerset.sigs.k8s.io";
 /// The label with the index of a pod in its group.
 const WORKER_INDEX_LABEL: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 
-/// The largest number of groups, a guard against as many Workloads.
+/// The maximum number of groups, which bounds the number of Workloads.
 const MAX_REPLICAS: i32 = 1_000_000;
 
 /// Validates a number of groups.
@@ -131,8 +131,8 @@ fn pod_set(
     let mut template = template.clone();
     go_pod_template::encode_as_go(&mut template);
     if let Some(meta) = &mut template.metadata {
-        drop_operator_keys(&mut meta.labels);
-        drop_operator_keys(&mut meta.annotations);
+        remove_operator_keys(&mut meta.labels);
+        remove_operator_keys(&mut meta.annotations);
     }
     Ok(PodSet {
         name: name.to_owned(),
@@ -144,7 +144,7 @@ fn pod_set(
 }
 
 /// Removes what the operator adds to a template, except the name of the set.
-fn drop_operator_keys(map: &mut Option<BTreeMap<String, String>>) {
+fn remove_operator_keys(map: &mut Option<BTreeMap<String, String>>) {
     if let Some(map) = map {
         map.retain(|key, _| !key.starts_with(DOMAIN_PREFIX) || key == LEADER_WORKER_SET_NAME_LABEL);
     }
@@ -243,8 +243,8 @@ async fn reconcile_workloads(
     let updated = join_all(to_update.into_iter().map(|wl| sync_workload(env, lws, wl)));
     let deleted = join_all(others.values().map(|wl| delete_workload(env, wl)));
     let (created, updated, deleted) = futures::join!(created, updated, deleted);
-    // Of Events of one object with one reason the text of the first is kept. Upstream creates the
-    // Workloads concurrently, and starts with the last one.
+    // Events of one object with the same reason are aggregated, with the message of the first one.
+    // Upstream creates the Workloads concurrently, and starts with the last one.
     for wl in created
         .iter()
         .rev()

@@ -57,7 +57,7 @@ impl RayClusterStatus {
     }
 }
 
-/// Whether a Ray job is managed by Kueue as far as its own fields tell.
+/// Whether a Ray job is managed by Kueue according to its own fields.
 pub(crate) fn is_managed(env: &IntegrationContext, meta: &ObjectMeta) -> bool {
     env.manage_jobs_without_queue_name() || !job_annotations::queue_name(meta).is_empty()
 }

@@ -22,10 +22,10 @@ const FT_ENABLED_ANNOTATION: &str = "ray.io/ft-enabled";
 /// The container that KubeRay adds to the head pod for in-tree autoscaling.
 const AUTOSCALER_CONTAINER_NAME: &str = "autoscaler";
 
-/// A cluster with the fields that Kueue reads; others are preserved.
 /// The value of `managedBy` of KubeRay.
 pub(crate) const KUBERAY_CONTROLLER: &str = "ray.io/kuberay-operator";
 
+/// A cluster with the fields that Kueue reads; others are preserved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RayClusterSpec {

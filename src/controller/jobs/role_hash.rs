@@ -1,8 +1,9 @@
 //! The role hash of a pod in its group: eight hexadecimal digits of a digest of the fields of its
 //! spec that matter for admission. The pod set of a role has it as name.
 //!
-//! The digest covers the JSON that Go encodes: fields in the order of Kubernetes' Go types, maps
-//! sorted by key, empty values omitted or `null` as in Go, and `<`, `>` and `&` escaped.
+//! The digest is computed from the JSON that Go encodes: fields in the order of Kubernetes' Go
+//! types, maps sorted by key, empty values omitted or `null` as in Go, and `<`, `>` and `&`
+//! escaped.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use serde::Serialize;
@@ -29,94 +30,98 @@ enum GoType {
 type Field = (&'static str, &'static GoType, bool);
 
 const ALWAYS: bool = false;
-const UNLESS_EMPTY: bool = true;
+const OMIT_EMPTY: bool = true;
 
 const QUANTITIES: GoType = GoType::Map(&GoType::Quantity);
-const TEXTS: GoType = GoType::List(&GoType::Scalar);
-const PORT: GoType = GoType::Struct(&[
-    ("name", &GoType::Scalar, UNLESS_EMPTY),
-    ("hostPort", &GoType::Scalar, UNLESS_EMPTY),
+const STRINGS: GoType = GoType::List(&GoType::Scalar);
+const CONTAINER_PORT: GoType = GoType::Struct(&[
+    ("name", &GoType::Scalar, OMIT_EMPTY),
+    ("hostPort", &GoType::Scalar, OMIT_EMPTY),
     ("containerPort", &GoType::Scalar, ALWAYS),
-    ("protocol", &GoType::Scalar, UNLESS_EMPTY),
-    ("hostIP", &GoType::Scalar, UNLESS_EMPTY),
+    ("protocol", &GoType::Scalar, OMIT_EMPTY),
+    ("hostIP", &GoType::Scalar, OMIT_EMPTY),
 ]);
 const TOLERATION: GoType = GoType::Struct(&[
-    ("key", &GoType::Scalar, UNLESS_EMPTY),
-    ("operator", &GoType::Scalar, UNLESS_EMPTY),
-    ("value", &GoType::Scalar, UNLESS_EMPTY),
-    ("effect", &GoType::Scalar, UNLESS_EMPTY),
-    ("tolerationSeconds", &GoType::Scalar, UNLESS_EMPTY),
+    ("key", &GoType::Scalar, OMIT_EMPTY),
+    ("operator", &GoType::Scalar, OMIT_EMPTY),
+    ("value", &GoType::Scalar, OMIT_EMPTY),
+    ("effect", &GoType::Scalar, OMIT_EMPTY),
+    ("tolerationSeconds", &GoType::Scalar, OMIT_EMPTY),
 ]);
-const REQUIREMENTS: GoType = GoType::List(&GoType::Struct(&[
+const SELECTOR_REQUIREMENTS: GoType = GoType::List(&GoType::Struct(&[
     ("key", &GoType::Scalar, ALWAYS),
     ("operator", &GoType::Scalar, ALWAYS),
-    ("values", &TEXTS, UNLESS_EMPTY),
+    ("values", &STRINGS, OMIT_EMPTY),
 ]));
 const LABEL_SELECTOR: GoType = GoType::Struct(&[
-    ("matchLabels", &GoType::Scalar, UNLESS_EMPTY),
-    ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
+    ("matchLabels", &GoType::Scalar, OMIT_EMPTY),
+    ("matchExpressions", &SELECTOR_REQUIREMENTS, OMIT_EMPTY),
 ]);
-const NODE_TERM: GoType = GoType::Struct(&[
-    ("matchExpressions", &REQUIREMENTS, UNLESS_EMPTY),
-    ("matchFields", &REQUIREMENTS, UNLESS_EMPTY),
+const NODE_SELECTOR_TERM: GoType = GoType::Struct(&[
+    ("matchExpressions", &SELECTOR_REQUIREMENTS, OMIT_EMPTY),
+    ("matchFields", &SELECTOR_REQUIREMENTS, OMIT_EMPTY),
 ]);
 const NODE_AFFINITY: GoType = GoType::Struct(&[
     (
         "requiredDuringSchedulingIgnoredDuringExecution",
-        &GoType::Struct(&[("nodeSelectorTerms", &GoType::List(&NODE_TERM), ALWAYS)]),
-        UNLESS_EMPTY,
+        &GoType::Struct(&[(
+            "nodeSelectorTerms",
+            &GoType::List(&NODE_SELECTOR_TERM),
+            ALWAYS,
+        )]),
+        OMIT_EMPTY,
     ),
     (
         "preferredDuringSchedulingIgnoredDuringExecution",
         &GoType::List(&GoType::Struct(&[
             ("weight", &GoType::Scalar, ALWAYS),
-            ("preference", &NODE_TERM, ALWAYS),
+            ("preference", &NODE_SELECTOR_TERM, ALWAYS),
         ])),
-        UNLESS_EMPTY,
+        OMIT_EMPTY,
     ),
 ]);
-const POD_TERM: GoType = GoType::Struct(&[
-    ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
-    ("namespaces", &TEXTS, UNLESS_EMPTY),
+const POD_AFFINITY_TERM: GoType = GoType::Struct(&[
+    ("labelSelector", &LABEL_SELECTOR, OMIT_EMPTY),
+    ("namespaces", &STRINGS, OMIT_EMPTY),
     ("topologyKey", &GoType::Scalar, ALWAYS),
-    ("namespaceSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
-    ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
-    ("mismatchLabelKeys", &TEXTS, UNLESS_EMPTY),
+    ("namespaceSelector", &LABEL_SELECTOR, OMIT_EMPTY),
+    ("matchLabelKeys", &STRINGS, OMIT_EMPTY),
+    ("mismatchLabelKeys", &STRINGS, OMIT_EMPTY),
 ]);
 const POD_AFFINITY: GoType = GoType::Struct(&[
     (
         "requiredDuringSchedulingIgnoredDuringExecution",
-        &GoType::List(&POD_TERM),
-        UNLESS_EMPTY,
+        &GoType::List(&POD_AFFINITY_TERM),
+        OMIT_EMPTY,
     ),
     (
         "preferredDuringSchedulingIgnoredDuringExecution",
         &GoType::List(&GoType::Struct(&[
             ("weight", &GoType::Scalar, ALWAYS),
-            ("podAffinityTerm", &POD_TERM, ALWAYS),
+            ("podAffinityTerm", &POD_AFFINITY_TERM, ALWAYS),
         ])),
-        UNLESS_EMPTY,
+        OMIT_EMPTY,
     ),
 ]);
 const AFFINITY: GoType = GoType::Struct(&[
-    ("nodeAffinity", &NODE_AFFINITY, UNLESS_EMPTY),
-    ("podAffinity", &POD_AFFINITY, UNLESS_EMPTY),
-    ("podAntiAffinity", &POD_AFFINITY, UNLESS_EMPTY),
+    ("nodeAffinity", &NODE_AFFINITY, OMIT_EMPTY),
+    ("podAffinity", &POD_AFFINITY, OMIT_EMPTY),
+    ("podAntiAffinity", &POD_AFFINITY, OMIT_EMPTY),
 ]);
-const SPREAD: GoType = GoType::Struct(&[
+const TOPOLOGY_SPREAD_CONSTRAINT: GoType = GoType::Struct(&[
     ("maxSkew", &GoType::Scalar, ALWAYS),
     ("topologyKey", &GoType::Scalar, ALWAYS),
     ("whenUnsatisfiable", &GoType::Scalar, ALWAYS),
-    ("labelSelector", &LABEL_SELECTOR, UNLESS_EMPTY),
-    ("minDomains", &GoType::Scalar, UNLESS_EMPTY),
-    ("nodeAffinityPolicy", &GoType::Scalar, UNLESS_EMPTY),
-    ("nodeTaintsPolicy", &GoType::Scalar, UNLESS_EMPTY),
-    ("matchLabelKeys", &TEXTS, UNLESS_EMPTY),
+    ("labelSelector", &LABEL_SELECTOR, OMIT_EMPTY),
+    ("minDomains", &GoType::Scalar, OMIT_EMPTY),
+    ("nodeAffinityPolicy", &GoType::Scalar, OMIT_EMPTY),
+    ("nodeTaintsPolicy", &GoType::Scalar, OMIT_EMPTY),
+    ("matchLabelKeys", &STRINGS, OMIT_EMPTY),
 ]);
-const CLAIM: GoType = GoType::Struct(&[
+const POD_RESOURCE_CLAIM: GoType = GoType::Struct(&[
     ("name", &GoType::Scalar, ALWAYS),
-    ("resourceClaimName", &GoType::Scalar, UNLESS_EMPTY),
-    ("resourceClaimTemplateName", &GoType::Scalar, UNLESS_EMPTY),
+    ("resourceClaimName", &GoType::Scalar, OMIT_EMPTY),
+    ("resourceClaimTemplateName", &GoType::Scalar, OMIT_EMPTY),
 ]);
 
 /// The role hash of a pod spec.
@@ -157,7 +162,11 @@ fn shape_json(spec: &PodSpec) -> String {
     part("overhead", &|out| put(out, &spec.overhead, &QUANTITIES));
     part("priority", &|out| put(out, &spec.priority, &GoType::Scalar));
     part("resourceClaims", &|out| {
-        put(out, &spec.resource_claims, &GoType::List(&CLAIM))
+        put(
+            out,
+            &spec.resource_claims,
+            &GoType::List(&POD_RESOURCE_CLAIM),
+        )
     });
     if let Some(resources) = &spec.resources {
         part("resources", &|out| {
@@ -172,7 +181,7 @@ fn shape_json(spec: &PodSpec) -> String {
     });
     let spread = &spec.topology_spread_constraints;
     part("topologySpreadConstraints", &|out| {
-        put(out, spread, &GoType::List(&SPREAD))
+        put(out, spread, &GoType::List(&TOPOLOGY_SPREAD_CONSTRAINT))
     });
     out.push_str("}}");
     out
@@ -190,7 +199,7 @@ fn containers(out: &mut String, containers: &[Container]) {
         } else {
             ",{\"ports\":"
         });
-        put(out, &container.ports, &GoType::List(&PORT));
+        put(out, &container.ports, &GoType::List(&CONTAINER_PORT));
         out.push_str(",\"resources\":{\"requests\":");
         let requests = container
             .resources

@@ -114,7 +114,7 @@ fn not_implemented(frameworks: &IntegrationManager) -> Vec<&'static str> {
     names
 }
 
-/// What starts the controller of a kind, by the name of its CRD.
+/// The start function of the controller of each kind, by the name of its CRD.
 type CustomKinds = BTreeMap<String, Box<dyn FnOnce() + Send + Sync>>;
 
 /// Starts the controller of each kind once its CRD exists.

@@ -60,7 +60,7 @@ fn wrong_type(value: &Value, wanted: &str) -> String {
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
-        // A number that the type cannot hold is named.
+        // The error contains a number that does not fit the type.
         Value::Number(number) if wanted.ends_with("int32") => format!("number {number}"),
         Value::Number(_) => "number".to_owned(),
         Value::String(_) => "string".to_owned(),

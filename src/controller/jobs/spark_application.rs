@@ -258,7 +258,7 @@ impl JobKind for SparkApplicationKind {
             });
         };
         let spec = &mut app.spec;
-        // The selector of the application and those of its pods exclude each other.
+        // The selector of the application and those of its pods are mutually exclusive.
         let shared = spec.node_selector.take();
         spec.driver
             .merge(SparkRole::Driver, shared.clone(), driver)?;

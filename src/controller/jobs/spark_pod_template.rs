@@ -1,5 +1,5 @@
-//! The pod templates of a SparkApplication, reduced to the fields that matter to Kueue, as the Spark
-//! operator would make them.
+//! The pod templates of a SparkApplication, reduced to the fields that matter to Kueue, as the
+//! Spark operator creates them.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;

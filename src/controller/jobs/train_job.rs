@@ -26,8 +26,7 @@ use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 use kueue_lab_runtime::Api;
 
-/// The manager of Kueue's runtime patch.
-/// The manager of the patch with the pod set infos.
+/// The manager of Kueue's runtime patch, which has the pod set infos.
 pub(super) const RUNTIME_PATCH_MANAGER: &str = "kueue.x-k8s.io/manager";
 
 /// A TrainJob with the fields that Kueue reads; others are preserved.
@@ -41,7 +40,7 @@ pub(crate) struct TrainJob {
     /// The observed state.
     #[serde(default)]
     pub status: TrainJobStatus,
-    /// The JobSet of the job, or why it is not known.
+    /// The JobSet of the job, or the error of its runtime.
     #[serde(skip)]
     job_set: Option<Result<JobSetSpec, String>>,
 }
@@ -94,7 +93,7 @@ pub(crate) struct TrainJobKind;
 impl JobKind for TrainJobKind {
     type Object = TrainJob;
     const FRAMEWORK: &'static str = "trainer.kubeflow.org/trainjob";
-    // Trainer refuses patches of a job that is not suspended.
+    // Trainer rejects patches of a job that is not suspended.
     const WRITES_INFOS_WHILE_SUSPENDED: bool = true;
 
     async fn load_references(env: &IntegrationContext, job: &mut TrainJob) {

@@ -1,4 +1,4 @@
-//! The spec of a TrainJob: the runtime, what it sets of the runtime, and patches of the runtime.
+//! The spec of a TrainJob: the runtime, its overrides, and patches of the runtime.
 
 use k8s_openapi::api::core::v1::{EnvVar, LocalObjectReference, ResourceRequirements};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use super::integration_manager::Gvk;
 const HASH_LENGTH: usize = 5;
 
 /// The maximum length of a name: of a label value with short names, otherwise of an object name.
-fn longest(short: bool) -> usize {
+fn max_workload_name_length(short: bool) -> usize {
     if short { 63 } else { 253 }
 }
 
@@ -16,7 +16,7 @@ fn longest(short: bool) -> usize {
 /// gate ShortWorkloadNames.
 pub fn workload_name(name: &str, uid: &str, gvk: &Gvk, extra: &str, short: bool) -> String {
     let prefix = format!("{}-{name}", gvk.kind.to_lowercase());
-    named(&prefix, &hex(name, uid, gvk, extra), short)
+    name_with_hash(&prefix, &hash(name, uid, gvk, extra), short)
 }
 
 /// The name of the variant of `parent` for a flavor; `gvk` is that of Workload.
@@ -30,24 +30,24 @@ pub(crate) fn variant_name(
     // Without the hash suffix.
     let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
     let prefix = format!("{base}-variant-{flavor}");
-    named(&prefix, &hex(parent, uid, gvk, flavor), short)
+    name_with_hash(&prefix, &hash(parent, uid, gvk, flavor), short)
 }
 
 /// A truncated prefix with a hash suffix.
-fn named(prefix: &str, hash: &str, short: bool) -> String {
-    let prefix = cut(prefix, longest(short) - 1 - HASH_LENGTH);
-    format!("{prefix}-{}", cut(hash, HASH_LENGTH))
+fn name_with_hash(prefix: &str, hash: &str, short: bool) -> String {
+    let prefix = truncate(prefix, max_workload_name_length(short) - 1 - HASH_LENGTH);
+    format!("{prefix}-{}", truncate(hash, HASH_LENGTH))
 }
 
-fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
+fn truncate(text: &str, max: usize) -> &str {
+    let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     &text[..end]
 }
 
-fn hex(name: &str, uid: &str, gvk: &Gvk, extra: &str) -> String {
+fn hash(name: &str, uid: &str, gvk: &Gvk, extra: &str) -> String {
     let mut text = [&gvk.kind, &gvk.group, name, uid].join("\n");
     if !extra.is_empty() {
         text.push('\n');

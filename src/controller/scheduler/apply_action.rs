@@ -113,7 +113,7 @@ async fn pace(shared: &ControllerContext, wl: &Workload) {
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and
 /// was skipped. Upstream's job controller does so concurrently with the scheduler's write of the
-/// skip reason, except for a group of a LeaderWorkerSet, which has no pods by then.
+/// skip reason, except for a group of a LeaderWorkerSet, whose pods do not exist yet.
 fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
     let recovering = wl
         .condition(c::PODS_READY)
@@ -168,8 +168,8 @@ fn record_event(
     shared.recorder.record_for(regarding, event);
 }
 
-/// The annotation of the Event of a preemption: the candidates among which its target was chosen, which no
-/// object has afterwards.
+/// The annotation of the Event of a preemption: the preemption candidates, which no other object
+/// contains.
 fn candidates(action: &Action) -> Option<BTreeMap<String, String>> {
     let candidates = &action.preemptor.as_ref()?.candidates;
     let text = serde_json::to_string(&**candidates).ok()?;

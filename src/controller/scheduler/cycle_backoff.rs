@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-const FIRST: SignedDuration = SignedDuration::from_millis(1);
-const MOST: SignedDuration = SignedDuration::from_millis(10);
+const INITIAL_BACKOFF: SignedDuration = SignedDuration::from_millis(1);
+const MAX_BACKOFF: SignedDuration = SignedDuration::from_millis(10);
 
 /// The backoff between scheduling cycles: none after a cycle with progress, otherwise 1 ms, 2 ms
 /// and so on up to 10 ms.
@@ -18,7 +18,7 @@ impl CycleBackoff {
         let Some(wait) = self.delay else {
             return now;
         };
-        self.delay = Some(wait.saturating_mul(2).min(MOST));
+        self.delay = Some(wait.saturating_mul(2).min(MAX_BACKOFF));
         now.saturating_add(wait).unwrap_or(now)
     }
 
@@ -27,7 +27,7 @@ impl CycleBackoff {
         if progress {
             self.delay = None;
         } else {
-            self.delay.get_or_insert(FIRST);
+            self.delay.get_or_insert(INITIAL_BACKOFF);
         }
     }
 }

@@ -9,7 +9,7 @@ use kueue_lab_admission::cycle::{Action, ActionKind};
 use kueue_lab_admission::status::StatusChange;
 use kueue_lab_loops::{LoopDetector, SchedulingLoop};
 
-/// Logs each loop of scheduling attempts once, when it is detected.
+/// Logs each loop of scheduling attempts once, on detection.
 #[derive(Debug, Default)]
 pub(crate) struct LoopWarnings(Mutex<State>);
 

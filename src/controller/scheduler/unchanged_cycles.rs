@@ -1,15 +1,16 @@
-//! [`UnchangedCycles`]: how long the scheduler waits in virtual time when cycles repeat each other.
+//! [`UnchangedCycles`]: the delay of scheduling cycles without changes in virtual time.
 
 use jiff::SignedDuration;
 
 /// More cycles than a Workload has resource flavors: each cycle may try the next flavor.
-const CYCLES: u32 = 32;
-const FIRST: SignedDuration = SignedDuration::from_millis(20);
-const MOST: SignedDuration = SignedDuration::from_secs(60);
+const MIN_UNCHANGED_CYCLES: u32 = 32;
+const INITIAL_DELAY: SignedDuration = SignedDuration::from_millis(20);
+const MAX_DELAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// Counts the cycles in a row without progress between which the engine did not change. A Workload at the head of
-/// a StrictFIFO ClusterQueue is requeued at once, so that the scheduler tries it every 10 ms for as long as it is
-/// inadmissible. In virtual time that is all that a lab without other events computes.
+/// Counts the cycles in a row without progress between which the engine did not change. A Workload
+/// at the head of a StrictFIFO ClusterQueue is requeued immediately, so that the scheduler tries it
+/// every 10 ms as long as it is inadmissible. In virtual time, a lab without other events would run
+/// only these cycles.
 #[derive(Debug, Default)]
 pub(super) struct UnchangedCycles {
     /// The version of the engine's changes after the last cycle.
@@ -35,9 +36,11 @@ impl UnchangedCycles {
             return None;
         }
         self.count = self.count.saturating_add(1);
-        if self.count >= CYCLES {
-            let longer = self.delay.map_or(FIRST, |delay| delay.saturating_mul(2));
-            self.delay = Some(longer.min(MOST));
+        if self.count >= MIN_UNCHANGED_CYCLES {
+            let longer = self
+                .delay
+                .map_or(INITIAL_DELAY, |delay| delay.saturating_mul(2));
+            self.delay = Some(longer.min(MAX_DELAY));
         }
         self.delay
     }
@@ -53,9 +56,9 @@ mod tests {
         let mut waits: Vec<_> = (0..50).map(|v| cycles.record(false, v, v + 1)).collect();
         assert_eq!(waits.iter().filter(|wait| wait.is_none()).count(), 31);
         let mut waits = waits.split_off(31).into_iter().flatten();
-        assert_eq!(waits.next(), Some(FIRST));
-        assert_eq!(waits.next(), Some(FIRST * 2));
-        assert_eq!(waits.next_back(), Some(MOST));
+        assert_eq!(waits.next(), Some(INITIAL_DELAY));
+        assert_eq!(waits.next(), Some(INITIAL_DELAY * 2));
+        assert_eq!(waits.next_back(), Some(MAX_DELAY));
     }
 
     #[test]

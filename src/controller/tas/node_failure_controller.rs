@@ -228,8 +228,8 @@ impl NodeReconciler<'_> {
             let Some(wl) = self.shared.informers.workloads.get(key) else {
                 continue;
             };
-            let sent = waiting.get(key).map_or(&[] as &[_], Vec::as_slice);
-            let health = self.workload_health(node, &wl, sent);
+            let assigned_pods = waiting.get(key).map_or(&[] as &[_], Vec::as_slice);
+            let health = self.workload_health(node, &wl, assigned_pods);
             stuck.push((key, health.pods_to_terminate));
             if health.unhealthy {
                 failed.insert(key.clone());
@@ -259,7 +259,7 @@ impl NodeReconciler<'_> {
         &self,
         node: &Node,
         wl: &Workload,
-        sent: &[Arc<Pod>],
+        assigned_pods: &[Arc<Pod>],
     ) -> WorkloadHealthCheck {
         let on_termination = self.enabled(Feature::TASReplaceNodeOnPodTermination);
         let failed = WorkloadHealthCheck {
@@ -270,12 +270,12 @@ impl NodeReconciler<'_> {
             // Pods created for a node that was replaced.
             return WorkloadHealthCheck {
                 unhealthy: false,
-                pods_to_terminate: unbound_pending_pods(sent),
+                pods_to_terminate: unbound_pending_pods(assigned_pods),
             };
         }
         if !is_ready(node) {
             return if on_termination {
-                self.check_pods_on_node(wl, sent)
+                self.check_pods_on_node(wl, assigned_pods)
             } else {
                 failed
             };
@@ -285,18 +285,20 @@ impl NodeReconciler<'_> {
         }
         match self.classify_taints(node, wl) {
             TaintToleration::ToleratedPermanently => WorkloadHealthCheck::default(),
-            TaintToleration::ToleratedTemporarily => self.check_pods_on_node(wl, sent),
-            TaintToleration::Untolerated if on_termination => self.check_pods_on_node(wl, sent),
+            TaintToleration::ToleratedTemporarily => self.check_pods_on_node(wl, assigned_pods),
+            TaintToleration::Untolerated if on_termination => {
+                self.check_pods_on_node(wl, assigned_pods)
+            }
             TaintToleration::Untolerated => failed,
         }
     }
 
     /// The node is unhealthy for a Workload when none of its pods runs on it.
-    fn check_pods_on_node(&self, wl: &Workload, sent: &[Arc<Pod>]) -> WorkloadHealthCheck {
+    fn check_pods_on_node(&self, wl: &Workload, assigned_pods: &[Arc<Pod>]) -> WorkloadHealthCheck {
         let slice = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
         let slice = slice.unwrap_or(predicates::name(wl));
         let index = format!("{}/{slice}", predicates::namespace(wl));
-        let lives =
+        let is_not_terminated =
             |pod: &Arc<Pod>| pod.metadata.deletion_timestamp.is_none() && !is_terminated(pod);
         let on_node = self.shared.informers.pods.by_index(BY_NODE, self.node);
         let own = self
@@ -306,10 +308,10 @@ impl NodeReconciler<'_> {
             .by_index(BY_WORKLOAD_SLICE, &index);
         let runs = on_node
             .iter()
-            .any(|pod| lives(pod) && own.iter().any(|o| Arc::ptr_eq(o, pod)));
+            .any(|pod| is_not_terminated(pod) && own.iter().any(|o| Arc::ptr_eq(o, pod)));
         WorkloadHealthCheck {
             unhealthy: !runs,
-            pods_to_terminate: unbound_pending_pods(sent),
+            pods_to_terminate: unbound_pending_pods(assigned_pods),
         }
     }
 
@@ -460,7 +462,7 @@ enum TaintToleration {
 }
 
 /// The pending, ungated pods that are not bound to a node.
-fn unbound_pending_pods(sent: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
+fn unbound_pending_pods(assigned_pods: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
     let is_unbound = |pod: &&Arc<Pod>| {
         let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
         let phase = pod
@@ -469,5 +471,5 @@ fn unbound_pending_pods(sent: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
             .and_then(|status| status.phase.as_deref());
         bound.unwrap_or_default().is_empty() && phase == Some("Pending") && !has_topology_gate(pod)
     };
-    sent.iter().filter(is_unbound).cloned().collect()
+    assigned_pods.iter().filter(is_unbound).cloned().collect()
 }

@@ -14,7 +14,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{KubeConfig, LocationType, MultiKueueCluster};
 
-/// A kubeconfig that is allowed.
+/// A validated kubeconfig.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ClientConfig(Arc<str>);
 
@@ -28,17 +28,17 @@ impl ClientConfig {
     }
 }
 
-/// Why there is no usable kubeconfig.
+/// The error of a kubeconfig that is missing or invalid.
 pub(super) struct ConfigError {
     /// The reason of the Active condition.
     pub reason: &'static str,
     /// A message.
     pub message: String,
-    /// Whether an object is missing; its creation enqueues the cluster.
+    /// Whether a referenced object is missing; its creation enqueues the cluster.
     pub not_found: bool,
 }
 
-fn bad(message: String) -> ConfigError {
+fn bad_kubeconfig(message: String) -> ConfigError {
     ConfigError {
         reason: "BadKubeConfig",
         message,
@@ -59,7 +59,7 @@ pub(super) async fn load_client_config(
         return config_from_profile(mk, &profile.name).await;
     }
     let Some(reference) = &source.kube_config else {
-        return Err(bad("kubeconfig reference is nil".to_owned()));
+        return Err(bad_kubeconfig("kubeconfig reference is nil".to_owned()));
     };
     let text = match reference.location_type() {
         LocationType::Secret => kubeconfig_from_secret(mk, &reference.location).await?,
@@ -115,16 +115,16 @@ async fn kubeconfig_from_secret(mk: &MultiKueueContext, name: &str) -> Result<St
     let client = mk.shared.ctx.client.clone();
     let secrets: Api<Secret> = Api::namespaced(client, mk.config_namespace());
     let secret = secrets.get_opt(name).await;
-    let secret = secret.map_err(|error| bad(error.to_string()))?;
+    let secret = secret.map_err(|error| bad_kubeconfig(error.to_string()))?;
     let secret = secret.ok_or_else(|| ConfigError {
         not_found: true,
-        ..bad(format!("Secret {name:?} not found"))
+        ..bad_kubeconfig(format!("Secret {name:?} not found"))
     })?;
     let key = c::MULTI_KUEUE_CONFIG_SECRET_KEY;
     let data = secret.data.as_ref().and_then(|data| data.get(key));
-    let missing = || bad(format!("key {key:?} not found in secret {name:?}"));
+    let missing = || bad_kubeconfig(format!("key {key:?} not found in secret {name:?}"));
     let bytes = data.ok_or_else(missing)?.0.clone();
-    String::from_utf8(bytes).map_err(|error| bad(error.to_string()))
+    String::from_utf8(bytes).map_err(|error| bad_kubeconfig(error.to_string()))
 }
 
 fn kubeconfig_from_path(
@@ -137,7 +137,7 @@ fn kubeconfig_from_path(
         .settings
         .enabled(Feature::MultiKueueKubeConfigPathValidation);
     let file = match checked {
-        true => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX).map_err(bad)?,
+        true => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX).map_err(bad_kubeconfig)?,
         false => path.into(),
     };
     std::fs::read_to_string(&file).map_err(|error| {
@@ -145,6 +145,6 @@ fn kubeconfig_from_path(
             std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
             _ => error.to_string(),
         };
-        bad(format!("open {}: {reason}", file.display()))
+        bad_kubeconfig(format!("open {}: {reason}", file.display()))
     })
 }

@@ -41,7 +41,7 @@ pub(super) fn start(mk: &MultiKueueContext) {
             enqueue(&queue, &change.object().spec.cluster_queue);
         }
     });
-    add_handlers_of_checks(mk);
+    add_admission_check_handlers(mk);
     let (ctx, reconciled) = (&mk.shared.ctx, mk.clone());
     mk.quota_events
         .run(ctx, "multikueue-clusterqueue", 1, move |key| {
@@ -55,7 +55,7 @@ fn enqueue(queue: &WorkQueue<ObjectKey>, cluster_queue: &str) {
 }
 
 /// Enqueues ClusterQueues when their checks, and the configs and clusters of these change.
-fn add_handlers_of_checks(mk: &MultiKueueContext) {
+fn add_admission_check_handlers(mk: &MultiKueueContext) {
     let handled = mk.clone();
     let checks = &mk.shared.informers.admission_checks;
     checks.add_event_handler(move |change| {

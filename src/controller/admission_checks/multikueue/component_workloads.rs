@@ -12,7 +12,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::ObjectKey;
 
-/// The Workloads of the job of `wl`, with itself; None if the job has only one.
+/// The Workloads of the job of `wl`, including `wl`; None if the job has only one.
 pub(super) fn component_workloads(
     mk: &MultiKueueContext,
     wl: &Workload,

@@ -18,7 +18,7 @@ pub(super) fn start(mk: &MultiKueueContext) {
     let watched = mk.clone();
     mk.shared.ctx.tasks.spawn("multikueue-fswatch", async move {
         let mut seen: BTreeMap<ObjectKey, (String, FileVersion)> = BTreeMap::new();
-        let changes = changes_of_clusters(&watched);
+        let changes = cluster_changes(&watched);
         loop {
             let files = kubeconfig_files(&watched);
             for (cluster, file) in &files {
@@ -37,7 +37,7 @@ pub(super) fn start(mk: &MultiKueueContext) {
     });
 }
 
-fn changes_of_clusters(mk: &MultiKueueContext) -> std::sync::Arc<tokio::sync::Notify> {
+fn cluster_changes(mk: &MultiKueueContext) -> std::sync::Arc<tokio::sync::Notify> {
     let changes = std::sync::Arc::new(tokio::sync::Notify::new());
     let notify = changes.clone();
     mk.clusters.add_event_handler(move |_| notify.notify_one());

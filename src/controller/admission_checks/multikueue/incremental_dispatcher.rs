@@ -92,7 +92,7 @@ async fn reconcile(
 fn remaining(started: Timestamp, now: Timestamp) -> Option<Duration> {
     let timeout = SignedDuration::try_from(ROUND_TIMEOUT).ok()?;
     let remaining = timeout - now.duration_since(started);
-    // The end belongs to the round.
+    // The round includes its end.
     let remaining = remaining.max(SignedDuration::from_nanos(i64::from(remaining.is_zero())));
     Duration::try_from(remaining).ok().filter(|r| !r.is_zero())
 }

@@ -1,4 +1,4 @@
-//! Which objects refer to which: MultiKueueClusters, MultiKueueConfigs, AdmissionChecks and Workloads.
+//! Lookups by reference among MultiKueueClusters, MultiKueueConfigs, AdmissionChecks and Workloads.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Which files MultiKueueClusters with `locationType: Path` may name: those below one directory.
+//! Validation of kubeconfig paths of MultiKueueClusters with `locationType: Path`: the files must
+//! be below one directory.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -85,7 +85,7 @@ async fn reconcile(mk: &MultiKueueContext, key: &ObjectKey) -> Result<ReconcileR
                 "MultiKueueCluster {}: {}; check the server address and the credentials in {}",
                 key.name,
                 error.message,
-                source_of(mk, &cluster)
+                kubeconfig_location(mk, &cluster)
             );
             disconnect(mk, &key.name);
             let reason = ("False", "ClientConnectionFailed");
@@ -96,7 +96,7 @@ async fn reconcile(mk: &MultiKueueContext, key: &ObjectKey) -> Result<ReconcileR
 }
 
 /// Where the kubeconfig of a cluster is, for messages.
-fn source_of(mk: &MultiKueueContext, cluster: &MultiKueueCluster) -> String {
+fn kubeconfig_location(mk: &MultiKueueContext, cluster: &MultiKueueCluster) -> String {
     let source = &cluster.spec.cluster_source;
     if let Some(profile) = &source.cluster_profile_ref {
         return format!("ClusterProfile {}/{}", mk.config_namespace(), profile.name);

@@ -12,7 +12,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{CheckState, PreemptionGate, Workload, WorkloadStatus};
 use kueue_lab_runtime::ObjectKey;
 
-/// Nominates clusters and brings the copies in line with the nomination.
+/// Nominates clusters and syncs the copies with the nomination.
 ///
 /// # Errors
 /// A request fails, or a nominated cluster is not connected.
@@ -95,7 +95,7 @@ async fn patch_nomination(group: &WorkloadGroup<'_>, names: &[String]) -> Result
     Ok(())
 }
 
-/// The clusters that get a copy: that of an elastic Workload, all, or those that a dispatcher wrote.
+/// The clusters for copies: that of an elastic Workload, all, or those that a dispatcher nominated.
 async fn nominated_workers(group: &WorkloadGroup<'_>) -> Result<Vec<String>, JobError> {
     let status = &group.local.status;
     if let Some(cluster) = status.cluster_name.clone().filter(|_| group.is_elastic()) {
@@ -138,7 +138,7 @@ async fn synchronize(
     failed
 }
 
-/// The copy of the Workload to create; it must not preempt before the manager allows it.
+/// The copy of the Workload to create, whose preemption gate is closed until the manager opens it.
 fn clone_for_create(group: &WorkloadGroup<'_>, gated: bool) -> Workload {
     let mut metadata = clone_object_meta_for_creation(&group.local.metadata);
     let labels = metadata.labels.get_or_insert_default();

@@ -43,7 +43,7 @@ pub(super) async fn open_preemption_gate(
     Ok(requeue_after)
 }
 
-fn gate_of(wl: &Workload) -> Option<&PreemptionGateState> {
+fn multikueue_gate(wl: &Workload) -> Option<&PreemptionGateState> {
     let mut gates = wl.status.preemption_gates.iter();
     gates.find(|gate| gate.name == c::MULTI_KUEUE_PREEMPTION_GATE)
 }
@@ -55,7 +55,7 @@ fn workload_to_open_preemption_gate<'a>(
     let mut last_opened: Option<Timestamp> = None;
     let mut first_blocked: Option<(Timestamp, &str)> = None;
     for (cluster, wl) in remotes {
-        match gate_of(wl).filter(|gate| gate.position == PreemptionGatePosition::Open) {
+        match multikueue_gate(wl).filter(|gate| gate.position == PreemptionGatePosition::Open) {
             Some(gate) => {
                 let opened = gate.last_transition_time.as_ref().map(|time| time.0);
                 last_opened = last_opened.max(opened);

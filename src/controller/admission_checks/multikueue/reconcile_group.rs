@@ -24,7 +24,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, finished};
 use kueue_lab_api::v1beta2::{CheckState, Workload};
 
-/// The delay of a sync that waits for the local job to be unsuspended: that is not watched.
+/// The delay of a sync that waits until the local job is unsuspended, which is not watched.
 const SYNC_DEFERRED_REQUEUE_AFTER: Duration = Duration::from_secs(2);
 
 /// The result of a sync.
@@ -130,10 +130,10 @@ pub(super) fn record_event(
     recorder.record(written, spec);
 }
 
-/// Dispatches a Workload again whose copy did not match its job.
+/// Resets a Workload whose copy did not match its job, so that it is dispatched again.
 ///
-/// The eviction of the Workload and its next admission may be seen at once: a copy that is left from
-/// before is deleted.
+/// The eviction of the Workload and its next admission may be observed together: a remaining copy
+/// of the previous admission is deleted.
 async fn reset_out_of_sync(
     group: &mut WorkloadGroup<'_>,
     cluster: &str,
@@ -218,7 +218,7 @@ pub(super) fn set_check_state(
     }
 }
 
-/// Whether the specs differ in more than the preemption gates, which each cluster has its own of.
+/// Whether the specs differ in more than the preemption gates, which are specific to each cluster.
 fn is_remote_spec_out_of_sync(local: &Workload, remote: &Workload) -> bool {
     let without_gates = |wl: &Workload| {
         let mut spec = wl.spec.clone();

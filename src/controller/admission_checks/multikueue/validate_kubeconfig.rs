@@ -1,4 +1,5 @@
-//! Which kubeconfigs MultiKueue accepts: those that refer to no files or programs of the manager.
+//! Validation of kubeconfigs for MultiKueue: they must not refer to files or programs of the
+//! manager.
 
 use kube::config::{AuthInfo, Kubeconfig};
 
@@ -33,7 +34,7 @@ pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
     }
     let (server, user) = current(config)?;
     validate_rest_config(&server, &user)?;
-    refuse_programs(&user)
+    reject_exec_and_auth_providers(&user)
 }
 
 /// Checks the kubeconfig of a ClusterProfile, whose exec plugin is that of the configuration.
@@ -45,7 +46,7 @@ pub(super) fn validate_profile(config: &Kubeconfig) -> Result<(), String> {
     validate_rest_config(&server, &user)
 }
 
-fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
+fn reject_exec_and_auth_providers(user: &AuthInfo) -> Result<(), String> {
     let refusal = if user.exec.is_some() {
         "exec plugins are not allowed"
     } else if user.auth_provider.is_some() {

@@ -48,7 +48,7 @@ fn add_event_handlers(mk: &MultiKueueContext) {
             let wl = change.object();
             let key = ObjectKey::of(wl.as_ref());
             if let Change::Deleted(wl) = change {
-                // Only those with a check can have copies.
+                // Only Workloads with a check can have copies.
                 if wl.status.admission_checks.is_empty() {
                     return;
                 }
@@ -196,8 +196,8 @@ pub(super) async fn update_check(
     Ok((written, message))
 }
 
-/// Watches the local jobs of a kind whose spec is brought to the worker cluster at once: a change of
-/// it may leave the Workload as it is.
+/// Watches the local jobs of a kind whose spec is synced to the worker cluster immediately: a
+/// change of the spec may leave the Workload unchanged.
 fn watch_local_jobs(mk: &MultiKueueContext, adapter: &Adapter, watched_jobs: &WatchedJobs) {
     let enabled = mk
         .shared
@@ -211,7 +211,7 @@ fn watch_local_jobs(mk: &MultiKueueContext, adapter: &Adapter, watched_jobs: &Wa
         return;
     }
     let ctx = &mk.shared.ctx;
-    let jobs = Informer::builder(adapter.api_of_all(&ctx.client)).start(ctx);
+    let jobs = Informer::builder(adapter.api_all(&ctx.client)).start(ctx);
     let (handled, gvk) = (mk.clone(), adapter.gvk.clone());
     jobs.add_event_handler(move |change| {
         let Change::Updated { old, new } = change else {
@@ -232,7 +232,7 @@ fn watch_local_jobs(mk: &MultiKueueContext, adapter: &Adapter, watched_jobs: &Wa
     watched.push((adapter.gvk.clone(), jobs));
 }
 
-/// A delay as a result; none is done.
+/// Requeues after a delay; done if it is zero.
 pub(super) fn requeue_after(delay: Duration) -> ReconcileResult {
     match delay.is_zero() {
         true => ReconcileResult::Done,

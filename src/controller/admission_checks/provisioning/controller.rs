@@ -167,14 +167,16 @@ impl ProvisioningController {
 
     fn check_configs(&self, wl: &Workload) -> CheckConfigs {
         let checks = wl.status.admission_checks.iter();
-        let ours = checks.filter(|check| is_provisioning_check(&self.shared, &check.name));
-        ours.map(|check| {
-            (
-                check.name.clone(),
-                admission_check_reconciler::config_for_check(&self.shared, &check.name).ok(),
-            )
-        })
-        .collect()
+        let provisioning_checks =
+            checks.filter(|check| is_provisioning_check(&self.shared, &check.name));
+        provisioning_checks
+            .map(|check| {
+                (
+                    check.name.clone(),
+                    admission_check_reconciler::config_for_check(&self.shared, &check.name).ok(),
+                )
+            })
+            .collect()
     }
 
     pub(super) fn record_event(

@@ -10,7 +10,7 @@ use kueue_lab_api::v1beta2::{
 };
 
 /// Longer names are truncated to this many characters and get a hash suffix.
-const LONGEST_PREFIX: usize = 247;
+const MAX_PREFIX_LENGTH: usize = 247;
 
 const HASH_LENGTH: usize = 5;
 
@@ -20,12 +20,12 @@ const HASH_LENGTH: usize = 5;
 pub(super) struct InconsistentPodSetAssignments(pub String);
 
 fn limit_object_name(name: String) -> String {
-    if name.len() <= LONGEST_PREFIX {
+    if name.len() <= MAX_PREFIX_LENGTH {
         return name;
     }
     let digest = Sha1::digest(name.as_bytes());
     let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut end = LONGEST_PREFIX;
+    let mut end = MAX_PREFIX_LENGTH;
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn long_names_end_in_a_hash() {
         let long = provisioning_request_name(&"w".repeat(250), "check", 1);
-        assert_eq!(long.len(), LONGEST_PREFIX + 1 + HASH_LENGTH);
+        assert_eq!(long.len(), MAX_PREFIX_LENGTH + 1 + HASH_LENGTH);
         assert_ne!(
             long,
             provisioning_request_name(&"w".repeat(250), "check", 2)

@@ -55,7 +55,7 @@ pub(super) async fn sync_requeued_on_queue_restart(
 
 /// Evicts an admitted Workload of a drained queue, and releases the quota of one that is not
 /// admitted when a queue is stopped or missing. True if it was written.
-pub(super) async fn stopped(
+pub(super) async fn reconcile_on_queue_active_state(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
     queues: &WorkloadQueues,

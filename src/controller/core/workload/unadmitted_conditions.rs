@@ -20,18 +20,18 @@ pub(super) async fn sync_unadmitted_conditions(
         return Ok(wl);
     }
     let now = shared.now();
-    let (why, gates) = {
+    let (condition_state, gates) = {
         let engine = shared.engine();
         let unreserved = !predicates::has_quota_reservation(&wl);
-        let why = unreserved
+        let condition_state = unreserved
             .then(|| engine.quota_reserved_false_condition(&wl))
             .flatten();
-        (why, engine.config().gates.clone())
+        (condition_state, engine.config().gates.clone())
     };
     let written =
         workload_patching::patch_admission_status(shared, &wl, StatusApplyMode::Strict, |wl| {
             let mut changed = false;
-            if let Some((reason, message)) = why {
+            if let Some((reason, message)) = condition_state {
                 let cond = condition(wl, c::QUOTA_RESERVED, false, &reason, message, now);
                 changed |= set_condition(&mut wl.status.conditions, cond);
             }

@@ -156,7 +156,7 @@ async fn reconcile_workload(
         return Ok(ReconcileResult::Done);
     }
     if admission_checks::reconcile_check_based_eviction(shared, &wl).await?
-        || queue_active_state::stopped(shared, &wl, &queues).await?
+        || queue_active_state::reconcile_on_queue_active_state(shared, &wl, &queues).await?
     {
         return Ok(ReconcileResult::Done);
     }

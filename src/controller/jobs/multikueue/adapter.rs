@@ -81,12 +81,12 @@ impl SyncJob<'_> {
 }
 
 /// A path below the spec of an object.
-fn field_of_spec<'a>(object: &'a DynamicObject, path: &[&str]) -> Option<&'a Value> {
+fn spec_field<'a>(object: &'a DynamicObject, path: &[&str]) -> Option<&'a Value> {
     let spec = object.data.get("spec")?;
     path.iter().try_fold(spec, |value, name| value.get(name))
 }
 
-fn remove_field_of_spec(object: &mut DynamicObject, path: &[&str]) {
+fn remove_spec_field(object: &mut DynamicObject, path: &[&str]) {
     let Some((last, parents)) = path.split_last() else {
         return;
     };
@@ -117,11 +117,11 @@ impl Adapter {
     }
 
     /// The API of the kind in all namespaces.
-    pub(crate) fn api_of_all(&self, client: &Client) -> Api<DynamicObject> {
+    pub(crate) fn api_all(&self, client: &Client) -> Api<DynamicObject> {
         Api::all_with(client.clone(), &self.resource)
     }
 
-    /// Why a job cannot be delegated: another controller manages it. None if it can.
+    /// The reason a job cannot be delegated: another controller manages it. None if it can.
     ///
     /// # Errors
     /// The job cannot be read.
@@ -134,7 +134,7 @@ impl Adapter {
             return Ok(None);
         };
         let job = self.api(local, key).get(&key.name).await?;
-        let manager = field_of_spec(&job, field.path).and_then(Value::as_str);
+        let manager = spec_field(&job, field.path).and_then(Value::as_str);
         let manager = manager.unwrap_or_default();
         Ok((manager != c::MULTI_KUEUE_CONTROLLER).then(|| {
             let (field, expected) = (field.named, c::MULTI_KUEUE_CONTROLLER);
@@ -192,9 +192,9 @@ impl Adapter {
         }
         match self.sync {
             // Without it, the worker's controller runs the job.
-            Sync::CopyStatus(field) => remove_field_of_spec(&mut remote, field.path),
+            Sync::CopyStatus(field) => remove_spec_field(&mut remote, field.path),
             Sync::Job(field) => {
-                remove_field_of_spec(&mut remote, field.path);
+                remove_spec_field(&mut remote, field.path);
                 job_adapter::remove_generated_fields(&mut remote);
             }
             Sync::StatefulSet | Sync::LeaderWorkerSet => {
@@ -235,8 +235,8 @@ impl Adapter {
         Ok(())
     }
 
-    /// Brings changes of the local spec to the worker: of the size of elastic RayClusters, and of the
-    /// Serve configuration of RayServices.
+    /// Syncs changes of the local spec to the worker cluster: the size of elastic RayClusters, and
+    /// the Serve configuration of RayServices.
     async fn sync_remote_spec(
         &self,
         sync: &SyncJob<'_>,
@@ -249,7 +249,7 @@ impl Adapter {
                 elastic_replicas::sync_ray_cluster(sync, &self.gvk, &remotes, local, remote).await
             }
             "RayService" if sync.gates().enabled(Feature::MultiKueueRemoteSpecSync) => {
-                let config = |object| field_of_spec(object, &["serveConfigV2"]).cloned();
+                let config = |object| spec_field(object, &["serveConfigV2"]).cloned();
                 let (wanted, current) = (config(local), config(remote));
                 if wanted == current {
                     return Ok(());
@@ -309,7 +309,7 @@ impl Adapter {
             .collect()
     }
 
-    /// Whether changes of the local spec have to be synced at once.
+    /// Whether changes of the local spec have to be synced immediately.
     pub(crate) fn watches_local_jobs(&self) -> bool {
         self.gvk.kind == "RayService"
     }
@@ -342,7 +342,7 @@ pub(crate) fn workload_index(wl: &Workload) -> Option<u32> {
 }
 
 fn replicas(lws: &DynamicObject) -> Result<i32, String> {
-    let replicas = field_of_spec(lws, &["replicas"]).and_then(Value::as_i64);
+    let replicas = spec_field(lws, &["replicas"]).and_then(Value::as_i64);
     let replicas = i32::try_from(replicas.unwrap_or(1)).unwrap_or(i32::MAX);
     leader_worker_set::validate_replica_count(replicas)?;
     Ok(replicas)

@@ -1,4 +1,4 @@
-//! Changes of the size of elastic Jobs and RayClusters, brought to the worker cluster.
+//! Syncs the size of elastic Jobs and RayClusters to the worker cluster.
 
 use std::collections::BTreeMap;
 

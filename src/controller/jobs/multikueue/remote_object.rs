@@ -76,7 +76,7 @@ pub(crate) enum RemoteObjectError {
     /// The request failed.
     #[error(transparent)]
     Api(#[from] kube::Error),
-    /// The object has not this manager's label.
+    /// The object does not have this manager's label.
     #[error(
         "remote object is not owned by MultiKueue: expected \"kueue.x-k8s.io/multikueue-origin\"={origin:?} on *v1.PartialObjectMetadata {key:?}"
     )]

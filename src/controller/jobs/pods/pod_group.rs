@@ -120,26 +120,31 @@ pub(super) fn list_group_workloads(
     group: &ObjectKey,
 ) -> Vec<Arc<Workload>> {
     let found = env.workload(&group.namespace, &group.name);
-    let foreign = |wl: &Workload| {
+    let is_controlled_by_other = |wl: &Workload| {
         env.enabled(Feature::PodIntegrationValidateGroupOwner)
             && !is_group_workload(wl)
             && controller_of(&wl.metadata).is_some()
     };
-    found.into_iter().filter(|wl| !foreign(wl)).collect()
+    found
+        .into_iter()
+        .filter(|wl| !is_controlled_by_other(wl))
+        .collect()
 }
 
 /// Whether the counts of a Workload cover all roles of a group.
 pub(super) fn equivalent_to_workload(wl: &Workload, name: &str, pod_sets: &[PodSet]) -> bool {
     let finished = wl.is_condition_true(c::FINISHED);
-    let theirs = &wl.spec.pod_sets;
-    if wl.metadata.name.as_deref() != Some(name) || (!finished && theirs.len() < pod_sets.len()) {
+    let workload_pod_sets = &wl.spec.pod_sets;
+    if wl.metadata.name.as_deref() != Some(name)
+        || (!finished && workload_pod_sets.len() < pod_sets.len())
+    {
         return false;
     }
     // Both lists are sorted.
-    let mut theirs = theirs.iter();
+    let mut workload_pod_sets = workload_pod_sets.iter();
     pod_sets.iter().all(|set| {
-        let found = theirs.find(|their| their.name == set.name);
-        found.is_some_and(|their| finished || their.count >= set.count)
+        let found = workload_pod_sets.find(|workload_pod_set| workload_pod_set.name == set.name);
+        found.is_some_and(|workload_pod_set| finished || workload_pod_set.count >= set.count)
     })
 }
 

@@ -456,7 +456,9 @@ impl GenericJob for PodJob {
 fn termination_reason(reason: &StopReason) -> String {
     match reason {
         StopReason::WorkloadDeleted => stop::WORKLOAD_DELETED.to_owned(),
-        StopReason::WorkloadEvicted(why) => format!("{}DueTo{why}", stop::WORKLOAD_EVICTED),
+        StopReason::WorkloadEvicted(eviction_reason) => {
+            format!("{}DueTo{eviction_reason}", stop::WORKLOAD_EVICTED)
+        }
         StopReason::NoMatchingWorkload => stop::NO_MATCHING_WORKLOAD.to_owned(),
         StopReason::NotAdmitted => stop::NOT_ADMITTED.to_owned(),
     }

@@ -20,7 +20,7 @@ use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::Workload;
 
 /// Attempts to remove the finalizer on conflicts.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
     Api::namespaced(
@@ -152,7 +152,7 @@ pub(super) async fn remove_pod_finalizer(
                 return Ok(true);
             }
             Err(JobError::Api(kube::Error::Api(status)))
-                if status.code == 409 && attempt < TRIES =>
+                if status.code == 409 && attempt < MAX_ATTEMPTS =>
             {
                 match api.get_opt(object_meta::name(&pod.metadata)).await? {
                     Some(newest) if newest.metadata.uid == pod.metadata.uid => pod = newest,

@@ -81,7 +81,8 @@ pub(crate) fn validate_job_on_update<K: JobKind>(
     )
 }
 
-/// Validates an updated Ray or Spark job as a new one too, if the job is managed or was until now.
+/// Validates an updated Ray or Spark job as a new one too, if its new or its old version is
+/// managed.
 ///
 /// # Errors
 /// As [`validate_create`].

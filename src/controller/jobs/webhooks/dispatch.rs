@@ -98,27 +98,29 @@ impl JobWebhooks {
         let ns = request.namespace;
         let (errors, warnings) = match request.kind {
             "Pod" => pod::validate(env, ns, &decode(object)?, decode_old(old)?.as_ref()),
-            "Job" => without(job::validate(
+            "Job" => without_warnings(job::validate(
                 env,
                 ns,
                 &decode(object)?,
                 decode_old(old)?.as_ref(),
             )),
-            "Deployment" => without(deployment::validate(
+            "Deployment" => without_warnings(deployment::validate(
                 env,
                 &decode(object)?,
                 decode_old(old)?.as_ref(),
             )),
             "StatefulSet" => {
                 let (new, old) = (decode(object)?, decode_old(old)?);
-                without(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
+                without_warnings(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
             }
             "LeaderWorkerSet" => {
                 let (new, old) = (decode(object)?, decode_old(old)?);
-                without(leader_worker_set::validate(env, ns, &new, old.as_ref()).await?)
+                without_warnings(leader_worker_set::validate(env, ns, &new, old.as_ref()).await?)
             }
             kind => match integration_callbacks(request.group, kind) {
-                Some(callbacks) => without((callbacks.validate)(env, ns, object, old).await?),
+                Some(callbacks) => {
+                    without_warnings((callbacks.validate)(env, ns, object, old).await?)
+                }
                 None => return Ok(Warnings::new()),
             },
         };
@@ -129,6 +131,6 @@ impl JobWebhooks {
     }
 }
 
-fn without(errors: FieldErrors) -> (FieldErrors, Warnings) {
+fn without_warnings(errors: FieldErrors) -> (FieldErrors, Warnings) {
     (errors, Warnings::new())
 }

@@ -251,7 +251,7 @@ pub(super) fn validate_job_on_update(
     errors
 }
 
-/// Whether an update of a Ray or Spark job is validated: the job is managed, or was until now.
+/// Whether an update of a Ray or Spark job is validated: its new or its old version is managed.
 pub(crate) fn should_validate_ray_or_spark_job_on_update(
     env: &IntegrationContext,
     new: &ObjectMeta,
