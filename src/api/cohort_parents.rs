@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The longest path to a root. A longer one is a cycle, in which Kueue admits nothing.
+/// The longest path to a root. A longer one is a cycle, in which Kueue admits no Workload.
 const MAX_DEPTH: usize = 64;
 
 /// The parents of Cohorts by name (`spec.parentName`).

@@ -1,5 +1,5 @@
-//! [`PreemptionMessage`]: parses the messages of preemptions. The name, priority and paths of a preemptor
-//! are nowhere else in the objects of a cluster.
+//! [`PreemptionMessage`]: parses the messages of preemptions. No other field of the objects of a
+//! cluster has the name, priority and paths of a preemptor.
 
 use crate::constants::{evicted, preempted};
 use crate::v1beta2::ClusterQueuePreemption;
@@ -26,7 +26,7 @@ pub struct PreemptionMessage {
 }
 
 impl PreemptionMessage {
-    /// Parses a message. Nothing is known of one that is not about a preemption.
+    /// Parses a message. All parts of a message that is not about a preemption are unknown.
     pub fn parse(message: &str) -> Self {
         let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
         let word = |mark: &str| {
@@ -72,7 +72,7 @@ impl PreemptionMessage {
     }
 }
 
-/// The UID of the Workload that a preempted, replaced or migrated one makes place for.
+/// The UID of the Workload for which another one was preempted, replaced or migrated.
 pub fn preemptor_uid(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("(UID: ")?;
     let uid = rest.split([',', ';', ')', ' ']).next();

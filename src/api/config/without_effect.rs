@@ -1,4 +1,4 @@
-//! [`SETTINGS_WITHOUT_EFFECT`]: the fields and feature gates of a configuration that change nothing.
+//! [`SETTINGS_WITHOUT_EFFECT`]: the fields and feature gates of a configuration that have no effect.
 //!
 //! `docs/configuration.md` lists them too.
 
@@ -22,7 +22,7 @@ pub enum NoEffectIn {
 pub enum Setting {
     /// A field with all fields below it, by path.
     Field(&'static str),
-    /// A feature gate, and the value that the behaviour is that of, if it is that of one.
+    /// A feature gate, and the value whose behavior is implemented, if there is one.
     Gate(Feature, Option<bool>),
 }
 

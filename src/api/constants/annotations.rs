@@ -3,21 +3,21 @@
 /// Prefix of annotations that become parameters of a ProvisioningRequest.
 pub const PROVISIONING_PARAMETER_PREFIX: &str = "provreq.kueue.x-k8s.io/";
 
-/// Pod group: the name, if it is too long for a label.
+/// Pod group: the name; used if it is too long for a label.
 pub const POD_GROUP_NAME_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-name";
-/// Pod group: how many pods it has.
+/// Pod group: the number of pods.
 pub const POD_GROUP_TOTAL_COUNT_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-total-count";
-/// Pod group: do not wait for all its pods to exist.
+/// Pod group: admission does not wait until all pods exist.
 pub const POD_GROUP_FAST_ADMISSION_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-fast-admission";
-/// The value that turns [`POD_GROUP_FAST_ADMISSION_ANNOTATION`] on.
+/// The value of [`POD_GROUP_FAST_ADMISSION_ANNOTATION`] that enables fast admission.
 pub const POD_GROUP_FAST_ADMISSION_VALUE: &str = "true";
-/// Pod group: its pods serve and never finish.
+/// Pod group: a serving workload, which never finishes.
 pub const POD_GROUP_SERVING_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-serving";
-/// The value that turns [`POD_GROUP_SERVING_ANNOTATION`] on.
+/// The value of [`POD_GROUP_SERVING_ANNOTATION`] of serving pod groups.
 pub const POD_GROUP_SERVING_VALUE: &str = "true";
-/// Pod group: the label with a pod's number.
+/// Pod group: the label with the index of a pod.
 pub const POD_GROUP_POD_INDEX_LABEL_ANNOTATION: &str = "kueue.x-k8s.io/pod-group-pod-index-label";
-/// Pod group: hash of a pod's role, which is the name of its pod set.
+/// Pod group: the hash of a pod's role, which is the name of its pod set.
 pub const ROLE_HASH_ANNOTATION: &str = "kueue.x-k8s.io/role-hash";
 /// Pod group: `false` on a pod forbids retries of the group.
 pub const RETRIABLE_IN_GROUP_ANNOTATION: &str = "kueue.x-k8s.io/retriable-in-group";
@@ -32,48 +32,48 @@ pub const SUSPENDED_BY_PARENT_ANNOTATION: &str = "kueue.x-k8s.io/pod-suspending-
 
 /// Job: minimum parallelism; enables partial admission.
 pub const JOB_MIN_PARALLELISM_ANNOTATION: &str = "kueue.x-k8s.io/job-min-parallelism";
-/// Job: keep completions equal to parallelism on partial admission.
+/// Job: completions are kept equal to parallelism on partial admission.
 pub const JOB_COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION: &str =
     "kueue.x-k8s.io/job-completions-equal-parallelism";
-/// Job: it is being stopped in several steps.
+/// Job: the stop, which has several steps, is in progress.
 pub const STOPPING_ANNOTATION: &str = "kueue.x-k8s.io/stopping";
 
 /// Topology: all pods of the set in one domain of this level.
 pub const POD_SET_REQUIRED_TOPOLOGY_ANNOTATION: &str = "kueue.x-k8s.io/podset-required-topology";
-/// Topology: preferably in one domain of this level.
+/// Topology: all pods of the set preferably in one domain of this level.
 pub const POD_SET_PREFERRED_TOPOLOGY_ANNOTATION: &str = "kueue.x-k8s.io/podset-preferred-topology";
-/// Topology: anywhere.
+/// Topology: the pods in any domains.
 pub const POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION: &str =
     "kueue.x-k8s.io/podset-unconstrained-topology";
 /// Topology: each slice in one domain of this level.
 pub const POD_SET_SLICE_REQUIRED_TOPOLOGY_ANNOTATION: &str =
     "kueue.x-k8s.io/podset-slice-required-topology";
-/// Topology: number of pods of a slice.
+/// Topology: the number of pods of a slice.
 pub const POD_SET_SLICE_SIZE_ANNOTATION: &str = "kueue.x-k8s.io/podset-slice-size";
 /// Topology: layers of slices, as JSON.
 pub const POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS_ANNOTATION: &str =
     "kueue.x-k8s.io/podset-slice-required-topology-constraints";
-/// Topology: pod sets placed together.
+/// Topology: the group of pod sets that are placed together.
 pub const POD_SET_GROUP_NAME_ANNOTATION: &str = "kueue.x-k8s.io/podset-group-name";
-/// Topology: offset of the pod index.
+/// Topology: the offset of the pod index.
 pub const POD_INDEX_OFFSET_ANNOTATION: &str = "kueue.x-k8s.io/pod-index-offset";
 
 /// On pods of a running job: the Workload.
 pub const WORKLOAD_ANNOTATION: &str = "kueue.x-k8s.io/workload";
 /// The first Workload of a chain of slices.
 pub const WORKLOAD_SLICE_NAME_ANNOTATION: &str = "kueue.x-k8s.io/workload-slice-name";
-/// On a Workload: the slice it is to replace.
+/// On a Workload: the slice that it replaces.
 pub const WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION: &str =
     "kueue.x-k8s.io/workload-slice-replacement-for";
-/// On jobs: it may grow and shrink while it runs.
+/// On jobs: an elastic job, which can be scaled while it runs.
 pub const ELASTIC_JOB_ANNOTATION: &str = "kueue.x-k8s.io/elastic-job";
-/// The value that turns [`ELASTIC_JOB_ANNOTATION`] on.
+/// The value of [`ELASTIC_JOB_ANNOTATION`] of elastic jobs.
 pub const ELASTIC_JOB_VALUE: &str = "true";
 /// On jobs and Workloads: names of controllers that gate admission.
 pub const ADMISSION_GATED_BY_ANNOTATION: &str = "kueue.x-k8s.io/admission-gated-by";
 /// On Workloads: a number added to the priority.
 pub const PRIORITY_BOOST_ANNOTATION: &str = "kueue.x-k8s.io/priority-boost";
-/// On Workloads: the only flavors they may get.
+/// On Workloads: the flavors that can be assigned.
 pub const WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION: &str =
     "kueue.x-k8s.io/workload-allowed-resource-flavors";
 /// On jobs: name of a prebuilt Workload.
@@ -82,11 +82,11 @@ pub const PREBUILT_WORKLOAD_ANNOTATION: &str = "kueue.x-k8s.io/prebuilt-workload
 pub const JOB_OWNER_GVK_ANNOTATION: &str = "kueue.x-k8s.io/job-owner-gvk";
 /// On Workloads: name of the job.
 pub const JOB_OWNER_NAME_ANNOTATION: &str = "kueue.x-k8s.io/job-owner-name";
-/// On Workloads of one job with several: which of them.
+/// On Workloads of a job with several Workloads: the index of the Workload.
 pub const COMPONENT_WORKLOAD_INDEX_ANNOTATION: &str = "kueue.x-k8s.io/component-workload-index";
 /// On pods: allows force deletion of stuck pods.
 pub const SAFE_TO_FORCEFULLY_DELETE_ANNOTATION: &str = "kueue.x-k8s.io/safe-to-forcefully-delete";
-/// The value that turns [`SAFE_TO_FORCEFULLY_DELETE_ANNOTATION`] on.
+/// The value of [`SAFE_TO_FORCEFULLY_DELETE_ANNOTATION`] that permits forced deletion.
 pub const SAFE_TO_FORCEFULLY_DELETE_VALUE: &str = "true";
 /// On RayClusters: replicas of each pod set at the construction of the Workload.
 pub const RAY_CLUSTER_REPLICA_SIZES_ANNOTATION: &str =

@@ -5,13 +5,13 @@ pub const ACTIVE: &str = "Active";
 /// Condition of a ClusterQueue with automated quota from worker clusters.
 pub const MULTI_KUEUE_MANAGER_QUOTA_AUTOMATION: &str = "MultiKueueManagerQuotaAutomation";
 
-/// ClusterQueue Active reasons, LocalQueue Active reasons where they fit.
+/// Reasons of Active of ClusterQueues, and of other kinds where stated.
 pub mod active {
     /// The queue is active.
     pub const READY: &str = "Ready";
     /// The queue is being deleted.
     pub const TERMINATING: &str = "Terminating";
-    /// The stop policy stops it.
+    /// The queue is stopped by its stop policy.
     pub const STOPPED: &str = "Stopped";
     /// A ResourceFlavor does not exist.
     pub const FLAVOR_NOT_FOUND: &str = "FlavorNotFound";
@@ -28,9 +28,9 @@ pub mod active {
     pub const MULTI_KUEUE_WITH_PROVISIONING_REQUEST: &str = "MultiKueueWithProvisioningRequest";
     /// A Topology does not exist.
     pub const TOPOLOGY_NOT_FOUND: &str = "TopologyNotFound";
-    /// None of the known reasons.
+    /// None of the other reasons.
     pub const UNKNOWN: &str = "Unknown";
-    /// The queue is not known to the controller.
+    /// The queue is not in the cache.
     pub const NOT_FOUND: &str = "NotFound";
     /// LocalQueue: the ClusterQueue is not active.
     pub const CLUSTER_QUEUE_IS_INACTIVE: &str = "ClusterQueueIsInactive";
@@ -40,9 +40,9 @@ pub mod active {
     pub const BAD_PARAMETERS_REF: &str = "BadParametersRef";
     /// MultiKueue AdmissionCheck: its config names clusters that do not exist.
     pub const BAD_CONFIG: &str = "BadConfig";
-    /// MultiKueue AdmissionCheck: no cluster can be used.
+    /// MultiKueue AdmissionCheck: no cluster is active.
     pub const NO_USABLE_CLUSTERS: &str = "NoUsableClusters";
-    /// MultiKueue AdmissionCheck: some clusters can be used.
+    /// MultiKueue AdmissionCheck: only some clusters are active.
     pub const SOME_ACTIVE_CLUSTERS: &str = "SomeActiveClusters";
 }
 
@@ -50,17 +50,17 @@ pub mod active {
 pub const QUOTA_RESERVED: &str = "QuotaReserved";
 /// Workload: quota is reserved and all checks are ready. Also the reason when it is true.
 pub const ADMITTED: &str = "Admitted";
-/// Workload: the job has ended.
+/// Workload: the job is finished.
 pub const FINISHED: &str = "Finished";
-/// Workload: all pods are ready or done.
+/// Workload: all pods are ready or succeeded.
 pub const PODS_READY: &str = "PodsReady";
-/// Workload: lost its admission.
+/// Workload: it is evicted.
 pub const EVICTED: &str = "Evicted";
-/// Workload: lost its admission to another workload. Also the reason of Evicted then.
+/// Workload: it is preempted by another workload. Also the reason of Evicted.
 pub const PREEMPTED: &str = "Preempted";
 /// Workload: requeued after an eviction.
 pub const REQUEUED: &str = "Requeued";
-/// Workload: is about to be deactivated.
+/// Workload: it will be deactivated.
 pub const DEACTIVATION_TARGET: &str = "DeactivationTarget";
 /// Workload of a pod group: some of the group's pods are missing.
 pub const WAITING_FOR_REPLACEMENT_PODS: &str = "WaitingForReplacementPods";
@@ -81,23 +81,23 @@ pub mod quota_reserved {
     pub const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
     /// The eviction of preempted workloads is not complete.
     pub const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
-    /// LocalQueue or ClusterQueue missing, and the like.
+    /// The LocalQueue or the ClusterQueue is missing, or the workload is invalid.
     pub const MISCONFIGURED: &str = "Misconfigured";
-    /// LocalQueue or ClusterQueue stopped.
+    /// The LocalQueue or the ClusterQueue is stopped.
     pub const SUSPENDED: &str = "Suspended";
     /// Not nominated yet.
     pub const PENDING_EVALUATION: &str = "PendingEvaluation";
     /// Admission is blocked until other workloads' pods are ready.
     pub const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
-    /// LocalQueue or ClusterQueue missing or inactive.
+    /// The LocalQueue or the ClusterQueue is missing or inactive.
     pub const INADMISSIBLE: &str = "Inadmissible";
-    /// The reservation was released on purpose; the workload is not requeued.
+    /// The job is on hold: the reservation was released, and the workload is not requeued.
     pub const ON_HOLD: &str = "OnHold";
-    /// The older reason for all pending workloads.
+    /// The legacy reason of pending workloads.
     pub const PENDING: &str = "Pending";
-    /// The older reason for waiting for other workloads' pods.
+    /// The legacy reason of [`WAITING_FOR_PODS_READY`].
     pub const WAITING: &str = "Waiting";
-    /// An admission-gated-by annotation gates it.
+    /// The admission-gated-by annotation blocks admission.
     pub const ADMISSION_GATED: &str = "AdmissionGated";
 }
 
@@ -109,55 +109,55 @@ pub mod admitted {
     pub const UNSATISFIED_ADMISSION_CHECKS: &str = "UnsatisfiedAdmissionChecks";
     /// A delayed topology request is pending.
     pub const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
-    /// The older reason for checks that are not ready.
+    /// The legacy reason of checks that are not ready.
     pub const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
-    /// The older reason for neither quota nor checks.
+    /// The legacy reason without a reservation and with checks that are not ready.
     pub const NO_RESERVATION_UNSATISFIED_CHECKS: &str = "NoReservationUnsatisfiedChecks";
 }
 
 /// Reasons of Preempted.
 pub mod preempted {
-    /// For a workload of the same ClusterQueue.
+    /// Prioritization in the ClusterQueue.
     pub const IN_CLUSTER_QUEUE: &str = "InClusterQueue";
-    /// To give quota back to its owner.
+    /// Reclamation of nominal quota within the cohort.
     pub const IN_COHORT_RECLAMATION: &str = "InCohortReclamation";
-    /// For a fairer share.
+    /// Fair sharing within the cohort.
     pub const IN_COHORT_FAIR_SHARING: &str = "InCohortFairSharing";
-    /// For a workload of higher priority that borrows.
+    /// Reclamation within the cohort by a workload that borrows.
     pub const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhileBorrowing";
 }
 
-/// Reasons of Evicted, and of Requeued where an eviction ends.
+/// Reasons of Evicted, and of Requeued after an eviction.
 pub mod evicted {
-    /// Another workload needed the quota.
+    /// The workload was preempted.
     pub const PREEMPTED: &str = "Preempted";
-    /// A better flavor opened.
+    /// Migration to a more favorable flavor.
     pub const FLAVOR_MIGRATION: &str = "FlavorMigration";
     /// Pods were not ready in time.
     pub const PODS_READY_TIMEOUT: &str = "PodsReadyTimeout";
-    /// A check asked for it.
+    /// An admission check is in state Retry or Rejected.
     pub const ADMISSION_CHECK: &str = "AdmissionCheck";
     /// The ClusterQueue was stopped.
     pub const CLUSTER_QUEUE_STOPPED: &str = "ClusterQueueStopped";
     /// The LocalQueue was stopped.
     pub const LOCAL_QUEUE_STOPPED: &str = "LocalQueueStopped";
-    /// Nodes failed and were not replaced.
+    /// Failed nodes were not replaced.
     pub const NODE_FAILURES: &str = "NodeFailures";
-    /// The manager cluster evicted it.
+    /// The workload was evicted on the manager cluster.
     pub const ON_MANAGER_CLUSTER: &str = "EvictedOnManagerCluster";
-    /// Replaced by a new slice.
+    /// The workload slice was replaced by a new one.
     pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
     /// `spec.active` is false.
     pub const DEACTIVATED: &str = "Deactivated";
 }
 
-/// Causes behind an eviction for deactivation, appended to its reason.
+/// Underlying causes of a deactivation, which are appended to the reason of the eviction.
 pub mod deactivation {
-    /// A check was rejected.
+    /// An admission check was rejected.
     pub const ADMISSION_CHECK: &str = "AdmissionCheck";
-    /// Queued again too often.
+    /// The limit of requeues was exceeded.
     pub const REQUEUING_LIMIT_EXCEEDED: &str = "RequeuingLimitExceeded";
-    /// Admitted for too long.
+    /// The maximum execution time was exceeded.
     pub const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeExceeded";
 }
 
@@ -165,23 +165,23 @@ pub mod deactivation {
 pub mod requeued {
     /// `spec.active` is true again.
     pub const REACTIVATED: &str = "Reactivated";
-    /// The waiting time is over.
+    /// The requeue backoff has elapsed.
     pub const BACKOFF_FINISHED: &str = "BackoffFinished";
-    /// The ClusterQueue runs again.
+    /// The ClusterQueue was restarted.
     pub const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
-    /// The LocalQueue runs again.
+    /// The LocalQueue was restarted.
     pub const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 }
 
 /// Reasons of PodsReady.
 pub mod pods_ready {
-    /// Not yet, since admission.
+    /// The pods are not ready for the first time since admission.
     pub const WAIT_FOR_START: &str = "WaitForStart";
-    /// No longer.
+    /// A pod failed after all pods were ready.
     pub const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
-    /// For the first time.
+    /// All pods are ready for the first time since admission.
     pub const STARTED: &str = "Started";
-    /// Again.
+    /// All pods are ready again.
     pub const RECOVERED: &str = "Recovered";
 }
 
@@ -191,26 +191,26 @@ pub mod finished {
     pub const SUCCEEDED: &str = "Succeeded";
     /// The job failed.
     pub const FAILED: &str = "Failed";
-    /// The workload made beforehand does not fit the job.
+    /// The prebuilt Workload does not match the job.
     pub const OUT_OF_SYNC: &str = "OutOfSync";
-    /// The job is gone.
+    /// The owner of the Workload does not exist.
     pub const OWNER_NOT_FOUND: &str = "OwnerNotFound";
     /// The job could not be started.
     pub const FAILED_TO_START: &str = "FailedToStart";
-    /// Replaced by a new slice.
+    /// The workload slice was replaced by a new one.
     pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 }
 
-/// Pod condition on a pod that Kueue is about to delete.
+/// Condition of pods that Kueue deletes.
 pub const TERMINATION_TARGET: &str = "TerminationTarget";
 
 /// Why a job is stopped; reasons of [`TERMINATION_TARGET`].
 pub mod stop {
-    /// The Workload is gone.
+    /// The Workload was deleted.
     pub const WORKLOAD_DELETED: &str = "WorkloadDeleted";
     /// The Workload was evicted; on pods followed by `DueTo` and the reason.
     pub const WORKLOAD_EVICTED: &str = "WorkloadEvicted";
-    /// No Workload is like the job.
+    /// No Workload matches the job.
     pub const NO_MATCHING_WORKLOAD: &str = "NoMatchingWorkload";
     /// The Workload is not admitted.
     pub const NOT_ADMITTED: &str = "NotAdmitted";

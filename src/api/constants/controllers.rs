@@ -21,7 +21,7 @@ pub const WORKLOAD_CONTROLLER: &str = "kueue-workload-controller";
 pub const POD_TERMINATION_CONTROLLER: &str = "kueue-pod-termination-controller";
 /// Field manager of `status.reclaimablePods`.
 pub const RECLAIMABLE_PODS_MANAGER: &str = "kueue-reclaimable-pods";
-/// Manager name of Kueue's entry in a TrainJob's runtime patches.
+/// Manager of Kueue's entry in the runtime patches of a TrainJob.
 pub const RUNTIME_PATCH_MANAGER: &str = "kueue.x-k8s.io/manager";
 
 /// `priorityClassSource` of v1beta1 for a WorkloadPriorityClass.

@@ -1,10 +1,10 @@
 //! Reasons of Events.
 
-/// Event reasons that are not condition reasons too.
+/// Event reasons.
 pub mod event {
     /// Job: started.
     pub const STARTED: &str = "Started";
-    /// Job: suspended as it came in.
+    /// Job: suspended on creation.
     pub const SUSPENDED: &str = "Suspended";
     /// Job: stopped.
     pub const STOPPED: &str = "Stopped";
@@ -14,57 +14,57 @@ pub mod event {
     pub const CREATED_WORKLOAD: &str = "CreatedWorkload";
     /// Job: its Workload was deleted.
     pub const DELETED_WORKLOAD: &str = "DeletedWorkload";
-    /// Job: its Workload was brought up to date.
+    /// Job: its Workload was updated.
     pub const UPDATED_WORKLOAD: &str = "UpdatedWorkload";
     /// Job: its Workload is declared finished.
     pub const FINISHED_WORKLOAD: &str = "FinishedWorkload";
-    /// Job: no Workload can be made of it.
+    /// Job: its Workload cannot be constructed.
     pub const ERR_WORKLOAD_COMPOSE: &str = "ErrWorkloadCompose";
-    /// Job or Workload: a check's state changed.
+    /// Job or Workload: the state of an admission check changed.
     pub const UPDATED_ADMISSION_CHECK: &str = "UpdatedAdmissionCheck";
-    /// Job: owned through too many levels.
+    /// Job: the chain of owners is too long.
     pub const JOB_NESTING_TOO_DEEP: &str = "JobNestingTooDeep";
     /// Job: its priority class does not exist.
     pub const WORKLOAD_PRIORITY_CLASS_NOT_FOUND: &str = "WorkloadPriorityClassNotFound";
-    /// Job: another object's Workload has the name it needs.
+    /// Job: the Workload of another owner has the name of its Workload.
     pub const WORKLOAD_NAME_CONFLICT: &str = "WorkloadNameConflict";
-    /// Workload: holds quota.
+    /// Workload: quota was reserved.
     pub const QUOTA_RESERVED: &str = "QuotaReserved";
     /// Workload: admitted.
     pub const ADMITTED: &str = "Admitted";
-    /// Workload: waits.
+    /// Workload: pending.
     pub const PENDING: &str = "Pending";
     /// Workload: evicted; followed by the reason.
     pub const EVICTED_DUE_TO: &str = "EvictedDueTo";
     /// Workload: preempted.
     pub const PREEMPTED: &str = "Preempted";
-    /// Workload: preempts another one.
+    /// Workload: it preempts another one.
     pub const PREEMPTED_WORKLOAD: &str = "PreemptedWorkload";
-    /// Workload: a check was rejected.
+    /// Workload: an admission check was rejected.
     pub const ADMISSION_CHECK_REJECTED: &str = "AdmissionCheckRejected";
-    /// Workload: a check's state changed.
+    /// Workload: the state of an admission check changed.
     pub const ADMISSION_CHECK_UPDATED: &str = "AdmissionCheckUpdated";
-    /// Workload: an annotation holds it back.
+    /// Workload: the admission-gated-by annotation blocks admission.
     pub const ADMISSION_GATED: &str = "AdmissionGated";
-    /// Workload: the annotation is gone.
+    /// Workload: the admission-gated-by annotation was removed.
     pub const ADMISSION_GATE_CLEARED: &str = "AdmissionGateCleared";
-    /// Workload: its placement could not be made after provisioning.
+    /// Workload: the second scheduling pass failed.
     pub const SECOND_PASS_FAILED: &str = "SecondPassFailed";
-    /// Workload: a ProvisioningRequest was made for it.
+    /// Workload: its ProvisioningRequest was created.
     pub const PROVISIONING_REQUEST_CREATED: &str = "ProvisioningRequestCreated";
-    /// Something could not be created.
+    /// Workload: an object for provisioning could not be created.
     pub const FAILED_CREATE: &str = "FailedCreate";
-    /// Pod group: a pod too many was deleted.
+    /// Pod group: an excess pod was deleted.
     pub const EXCESS_POD_DELETED: &str = "ExcessPodDeleted";
-    /// Pod group: its pods were made owners of the Workload.
+    /// Pod group: its pods were added as owners of the Workload.
     pub const OWNER_REFERENCES_ADDED: &str = "OwnerReferencesAdded";
     /// MultiKueue: an Event of the worker cluster.
     pub const MULTI_KUEUE: &str = "MultiKueue";
-    /// Pod: finished off because it cannot run on its node.
+    /// Pod: terminated because it cannot run on its node.
     pub const POD_TERMINATED_BY_KUEUE: &str = "PodTerminatedByKueue";
-    /// Pod: finished off because it was stuck in termination.
+    /// Pod: force deleted because it was stuck in termination.
     pub const KUEUE_FORCEFULLY_DELETED: &str = "KueueForcefullyDeleted";
-    /// Workload: a variant was made.
+    /// Workload: a variant was created.
     pub const CREATED_VARIANT: &str = "CreatedVariant";
     /// Workload: a variant was deleted.
     pub const DELETED_VARIANT: &str = "DeletedVariant";
@@ -72,6 +72,6 @@ pub mod event {
     pub const ACTIVATED_VARIANT: &str = "ActivatedVariant";
     /// Workload: a variant was deactivated.
     pub const DEACTIVATED_VARIANT: &str = "DeactivatedVariant";
-    /// Workload: a variant may preempt.
+    /// Workload: the preemption gate of a variant was opened.
     pub const PREEMPTION_UNGATED_VARIANT: &str = "PreemptionUngatedVariant";
 }

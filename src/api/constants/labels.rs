@@ -14,17 +14,17 @@ pub const MANAGED_LABEL_VALUE: &str = "true";
 pub const POD_SET_LABEL: &str = "kueue.x-k8s.io/podset";
 /// On the pods of a running job: the LocalQueue.
 pub const LOCAL_QUEUE_LABEL: &str = "kueue.x-k8s.io/local-queue-name";
-/// On the pods of a running job: the ClusterQueue, where its name is a legal label value.
+/// On the pods of a running job: the ClusterQueue, if its name is a valid label value.
 pub const CLUSTER_QUEUE_LABEL: &str = "kueue.x-k8s.io/cluster-queue-name";
-/// On pods: the group that is admitted together.
+/// On pods: the pod group.
 pub const POD_GROUP_NAME_LABEL: &str = "kueue.x-k8s.io/pod-group-name";
-/// On pods of a group: the pod's number.
+/// On pods of a group: the index of the pod.
 pub const POD_GROUP_POD_INDEX_LABEL: &str = "kueue.x-k8s.io/pod-group-pod-index";
-/// On jobs: a Workload made beforehand that is to be used.
+/// On jobs: the name of the prebuilt Workload.
 pub const PREBUILT_WORKLOAD_LABEL: &str = "kueue.x-k8s.io/prebuilt-workload-name";
 /// On Workloads: the UID of the job.
 pub const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
-/// On objects in worker clusters: the manager they come from.
+/// On objects in worker clusters: the manager that created them.
 pub const MULTI_KUEUE_ORIGIN_LABEL: &str = "kueue.x-k8s.io/multikueue-origin";
 /// On pods in worker clusters.
 pub const MULTI_KUEUE_WORKER_POD_LABEL: &str = "kueue.x-k8s.io/multikueue-worker-workload-pod";

@@ -38,7 +38,7 @@ pub(super) struct FeatureSpec {
 }
 
 features! {
-    /// LocalQueues of a ClusterQueue are ordered by their past usage.
+    /// The LocalQueues of a ClusterQueue are ordered by their consumed usage.
     AdmissionFairSharing: true, Beta, "0.15", [];
     /// An annotation gates the admission of a workload.
     AdmissionGatedBy: true, Beta, "0.19", [];
@@ -46,27 +46,27 @@ features! {
     AssignQueueLabelsForPods: true, Beta, "0.17", [];
     /// ProvisioningRequests of an evicted workload are deleted.
     CleanupProvisioningRequestsOnEviction: true, Beta, "0.19", [];
-    /// A workload may wait for several flavors at once.
+    /// One variant of a workload per flavor is pending at the same time.
     ConcurrentAdmission: false, Alpha, "0.18", [];
     /// Metrics carry labels from the metadata of objects.
     CustomMetricLabels: false, Alpha, "0.17", [];
     /// A deleted RayService keeps its workload until its Redis is cleaned up.
     DeferRayServiceFinalizationForRedisCleanup: true, Beta, "0.19", [];
-    /// Turns waitForPodsReady off, which is on by default since 0.19.
+    /// Disables waitForPodsReady, which is enabled by default since 0.19.
     DisableWaitForPodsReady: false, Alpha, "0.19", [];
-    /// Jobs may grow and shrink through workload slices.
+    /// Elastic jobs scale through workload slices.
     ElasticJobsViaWorkloadSlices: true, Beta, "0.18", [];
     /// Elastic jobs together with topology-aware scheduling.
     ElasticJobsViaWorkloadSlicesWithTAS: false, Alpha, "0.17", [ElasticJobsViaWorkloadSlices, TopologyAwareScheduling];
-    /// Pods stuck in termination are force deleted where they allow it.
+    /// Pods that are stuck in termination are force deleted if their annotation permits it.
     FailureRecoveryPolicy: false, Alpha, "0.15", [];
-    /// Within its nominal quota a queue preempts without regard to shares.
+    /// A ClusterQueue within its nominal quota preempts regardless of shares.
     FairSharingPreemptWithinNominal: true, Beta, "0.17", [];
-    /// Under fair sharing, workloads that do not borrow go first.
+    /// With fair sharing, workloads that do not borrow are ordered first.
     FairSharingPrioritizeNonBorrowing: true, Beta, "0.17", [];
     /// Quota of a pod is released when its deletion starts.
     FastQuotaReleaseInPodIntegration: false, Alpha, "0.17", [];
-    /// Workloads whose owner is gone are finished.
+    /// Orphaned workloads are finished.
     FinishOrphanedWorkloads: true, Beta, "0.18", [];
     /// A ClusterQueue configures when to try the next flavor.
     FlavorFungibility: true, Beta, "0.5", [];
@@ -74,11 +74,11 @@ features! {
     FlavorFungibilityPreserveScanProgress: true, Beta, "0.20", [FlavorFungibility];
     /// Devices of dynamic resource allocation count towards quota.
     KueueDRAIntegration: true, Beta, "0.18", [];
-    /// Quota by the capacity taken of shared devices.
+    /// Shared devices count by the capacity they consume.
     KueueDRAIntegrationConsumableCapacity: false, Alpha, "0.19", [KueueDRAIntegration];
     /// Devices may be requested as extended resources.
     KueueDRAIntegrationExtendedResource: true, Beta, "0.19", [KueueDRAIntegration];
-    /// Quota by the counters of partitionable devices.
+    /// Partitionable devices count by the counters they consume.
     KueueDRAIntegrationPartitionableDevices: true, Beta, "0.19", [KueueDRAIntegration];
     /// Without device support, workloads that request devices are rejected.
     KueueDRARejectWorkloadsWhenDRADisabled: true, Beta, "0.18", [];
@@ -92,11 +92,11 @@ features! {
     MetricForWorkloadCreationLatency: true, Beta, "0.18", [];
     /// Metrics by Cohort.
     MetricsForCohorts: true, Beta, "0.18", [];
-    /// Workloads may run in other clusters.
+    /// Workloads are dispatched to worker clusters.
     MultiKueue: true, Beta, "0.9", [];
-    /// Other kinds of jobs in other clusters, by configuration.
+    /// External frameworks in worker clusters, by configuration.
     MultiKueueAdaptersForCustomJobs: true, Beta, "0.15", [];
-    /// Access to clusters through ClusterProfiles.
+    /// Access to worker clusters through ClusterProfiles.
     MultiKueueClusterProfile: false, Alpha, "0.15", [];
     /// The step of the incremental dispatcher is configurable.
     MultiKueueIncrementalDispatcherConfig: true, Beta, "0.19", [];
@@ -104,7 +104,7 @@ features! {
     MultiKueueIncrementalDispatcherRespectConfigOrder: true, Beta, "0.19", [];
     /// Kubeconfig files must be in the configured directory.
     MultiKueueKubeConfigPathValidation: true, Beta, "0.20", [];
-    /// The manager's quotas may follow those of the workers.
+    /// The quota of the manager is the sum of that of the workers, if configured.
     MultiKueueManagerQuotaAutomation: false, Alpha, "0.18", [];
     /// The manager allows preemption in one worker at a time.
     MultiKueueOrchestratedPreemption: false, Alpha, "0.17", [];
@@ -114,29 +114,30 @@ features! {
     PartialAdmission: true, Beta, "0.5", [];
     /// A pod group does not use a Workload that belongs to no pod group.
     PodIntegrationValidateGroupOwner: true, Beta, "0.18", [];
-    /// Preemptors that wait for the eviction of their targets go first.
+    /// Preemptors that wait for the eviction of their targets are ordered first.
     PrioritizePreemptorWorkloads: false, Alpha, "0.20", [];
     /// An annotation raises or lowers the priority of a workload.
     PriorityBoost: false, Alpha, "0.17", [];
-    /// Priority decides among the queues of a cohort.
+    /// Priority orders the workloads of a cohort.
     PrioritySortingWithinCohort: true, Beta, "0.6", [];
     /// Resources without quota can be ignored by configuration.
     QuotaCheckStrategy: true, Beta, "0.19", [];
     /// Quota of finished pods is released while others run.
     ReclaimablePods: true, Beta, "0.15", [];
-    /// Preemption targets are recomputed if another workload of the cycle has them.
+    /// The assignment is recomputed if preemption targets overlap with those of another workload of
+    /// the cycle.
     RecomputeAssignmentUponPreemptionTargetsOverlap: true, Beta, "0.20", [];
-    /// Updates too are refused when onFlavors names a flavor the queue has not.
+    /// Updates of ClusterQueues with an unknown flavor in onFlavors are rejected, as creates are.
     RejectUpdatesToCQWithInvalidOnFlavors: false, Alpha, "0.18", [];
-    /// Finalizers are removed with a check of the resource version.
+    /// Finalizers are removed with the resourceVersion as precondition.
     RemoveFinalizersWithStrictPatch: true, Beta, "0.17", [];
-    /// Placement by the scheduler library.
+    /// Topology assignment by the scheduler library.
     SchedulerLibraryIntegration: false, Alpha, "0.19", [];
     /// Workloads equivalent to an inadmissible one become inadmissible without a scheduling attempt.
     SchedulingEquivalenceHashing: true, Beta, "0.18", [];
     /// Names of workloads have at most 63 characters.
     ShortWorkloadNames: false, Alpha, "0.17", [];
-    /// A missing owner does not matter for objects that are being deleted.
+    /// A missing owner of an object that is being deleted is ignored.
     SkipAncestorCheckForDeletedWorkloads: true, Beta, "0.20", [];
     /// Workloads of single pods are not reassigned, as pods cannot move.
     SkipReassignmentForPodOwnedWorkloads: true, Beta, "0.19", [];
@@ -144,7 +145,7 @@ features! {
     SparkApplicationIntegration: false, Alpha, "0.17", [];
     /// Topology assignments are written by prefixes of host names.
     TASAssignmentsEncodingByHostnamePrefix: true, Beta, "0.19", [];
-    /// Pods are spread evenly over the domains chosen.
+    /// Pods are spread evenly over the selected domains.
     TASBalancedPlacement: false, Alpha, "0.15", [TopologyAwareScheduling];
     /// Node matches are cached within a cycle (speed only).
     TASCacheNodeMatchResults: true, Beta, "0.19", [];
@@ -152,35 +153,36 @@ features! {
     TASCacheTopologyTree: true, Beta, "0.20", [];
     /// Remaining capacity is kept up to date (speed only).
     TASCachingRemainingResources: true, Beta, "0.19", [];
-    /// A failed node of a placed workload is replaced.
+    /// A failed node of a workload with a topology assignment is replaced.
     TASFailedNodeReplacement: true, Beta, "0.14", [TopologyAwareScheduling];
-    /// When the first try to replace a node fails the workload is evicted.
+    /// A workload is evicted if the first attempt to replace its failed node fails.
     TASFailedNodeReplacementFailFast: true, Beta, "0.14", [TASFailedNodeReplacement, TopologyAwareScheduling];
-    /// Flavors on the same hosts share their usage.
+    /// Flavors with common nodes account for each other's usage.
     TASHandleOverlappingFlavors: true, Beta, "0.18", [TopologyAwareScheduling];
-    /// Slices within slices.
+    /// Slices with several layers.
     TASMultiLayerTopology: true, Beta, "0.19", [TopologyAwareScheduling];
-    /// The placement algorithm depends on how strict the request is.
+    /// The placement algorithm depends on the topology request: required, preferred or
+    /// unconstrained.
     TASProfileMixed: true, Beta, "0.15", [TopologyAwareScheduling];
-    /// A placement that no longer fits is recomputed in the same cycle.
+    /// A topology assignment that no longer fits is recomputed in the same cycle.
     TASRecomputeAssignmentWithinSchedulingCycle: true, Beta, "0.19", [TopologyAwareScheduling];
     /// A node that is not ready for a fixed time counts as failed.
     TASReplaceNodeDueToNotReadyOverFixedTime: false, Deprecated, "0.19", [TASFailedNodeReplacement, TopologyAwareScheduling];
     /// A node with taints the pods do not tolerate counts as failed.
     TASReplaceNodeOnNodeTaints: true, Beta, "0.17", [TopologyAwareScheduling];
-    /// A node that is not ready and whose pods end counts as failed.
+    /// A node that is not ready and whose pods terminate counts as failed.
     TASReplaceNodeOnPodTermination: true, Beta, "0.14", [TASFailedNodeReplacement, TopologyAwareScheduling];
-    /// Preferred node affinity weighs in the placement.
+    /// Preferred node affinity scores domains.
     TASRespectNodeAffinityPreferred: false, Alpha, "0.18", [TopologyAwareScheduling];
-    /// Slice sizes in workloads are checked.
+    /// Slice sizes of workloads are validated.
     TASValidateWorkloadSliceSize: true, Beta, "0.20", [];
     /// TLS versions, ciphers and curves are configurable.
     TLSOptions: true, GenerallyAvailable, "0.20", [];
     /// Pods can request a topology.
     TopologyAwareScheduling: true, Beta, "0.14", [];
-    /// New workloads get their conditions at once.
+    /// The conditions of a new workload are set on creation.
     UnadmittedWorkloadsExplicitStatus: false, Beta, "0.19", [UnadmittedWorkloadsObservability];
-    /// Conditions state why a workload is not admitted in more detail.
+    /// Conditions of unadmitted workloads have granular reasons.
     UnadmittedWorkloadsObservability: true, Beta, "0.19", [];
     /// The queue label cannot be removed from a Ray or Spark job.
     ValidateRayAndSparkJobUpdates: true, Beta, "0.18", [];
@@ -194,8 +196,8 @@ features! {
     WorkloadPriorityClassDefaulting: true, Beta, "0.20", [];
     /// Workloads are updated by merge patch, not by apply.
     WorkloadRequestUseMergePatch: false, Alpha, "0.14", [];
-    /// Negative requests and limits are refused.
+    /// Negative requests and limits are rejected.
     WorkloadValidateResourcesAreNonNegative: true, Beta, "0.20", [];
-    /// Labels and annotations of pod templates are checked.
+    /// Labels and annotations of pod templates are validated.
     WorkloadValidationForPodSetMetadata: true, Beta, "0.20", [];
 }

@@ -1,4 +1,4 @@
-//! Fields with the name of another version, as in partly converted files.
+//! Fields with their name in another version, as in partly converted files.
 
 use crate::problem::Problem;
 use kueue_lab_yaml::{Entry, Kind, Node, Position};
@@ -30,7 +30,7 @@ pub(super) fn locate(node: &Node, path: &str) -> Position {
         ("clusterSource.", ""),
         ("priorityClassRef", "priorityClassName"),
     ]);
-    // The name that matches more of the document is the one it uses.
+    // The document uses the name that matches a longer part of the path.
     written.max(older)
 }
 

@@ -162,7 +162,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
         path: u.path,
     });
     let unknown: Vec<Problem> = unknown.collect();
-    // An unknown field can be what a required one was meant to be, so it is named first.
+    // An unknown field can be a misspelled required one, so it is reported first.
     let after_unknown = |errors: Vec<Problem>| unknown.iter().cloned().chain(errors).collect();
     if !found.errors.is_empty() {
         let problem = |e: FieldError| Problem {

@@ -1,4 +1,4 @@
-//! AdmissionCheck: a condition for admission besides quota, set by a controller of its own.
+//! AdmissionCheck: a condition for admission besides quota, set by a separate controller.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Serialize};

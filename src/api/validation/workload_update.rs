@@ -98,22 +98,22 @@ fn reclaimable_pods(
     if now == before || before.is_empty() {
         return FieldErrors::new();
     }
-    let shrunk = scaled_down_pod_sets(new, gates);
+    let scaled_down = scaled_down_pod_sets(new, gates);
     let mut errors = FieldErrors::new();
     for pods in &new.status.reclaimable_pods {
         if let Some(was) = before.get(&pods.name)
             && pods.count < *was
-            && !shrunk.contains(pods.name.as_str())
+            && !scaled_down.contains(pods.name.as_str())
         {
             let detail = format!("cannot be less than {was}");
             let path = path.key(&pods.name).child("count");
             errors.push(FieldError::invalid(&path, &pods.count, detail));
         }
     }
-    let gone = before
+    let removed = before
         .keys()
-        .filter(|n| !now.contains_key(*n) && !shrunk.contains(n.as_str()));
-    errors.extend(gone.map(|name| FieldError::required(&path.key(name), "cannot be removed")));
+        .filter(|n| !now.contains_key(*n) && !scaled_down.contains(n.as_str()));
+    errors.extend(removed.map(|name| FieldError::required(&path.key(name), "cannot be removed")));
     errors
 }
 

@@ -73,7 +73,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("SecretProjection.name", r#""""#),
 ];
 
-/// Fields of the metadata inside a pod template; the rest is not for users.
+/// Fields of the metadata of a pod template that users can set.
 const TEMPLATE_METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "name", "namespace"];
 
 /// Limits of `metav1.Condition`.

@@ -1,4 +1,4 @@
-//! What may change of a workload once quota is reserved, in CEL; the wording is upstream's.
+//! The CEL rules of changes of a workload with quota reservation; the wording is upstream's.
 
 type Rule = (&'static str, &'static str);
 

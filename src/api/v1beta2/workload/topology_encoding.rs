@@ -1,4 +1,4 @@
-//! Between a list of topology domains and the compressed form of [`TopologyAssignment`].
+//! Conversion between a list of topology domains and the compressed form of [`TopologyAssignment`].
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use super::{
     TopologyAssignmentSliceLevelValues, TopologyAssignmentSlicePodCounts,
 };
 
-/// The label of hosts, the narrowest level there is.
+/// The label of hosts, the lowest level of a topology.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
-/// One domain and how many pods go into it.
+/// A domain with the number of its pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TopologyDomain {
     /// The domain's values, one for each level of the assignment.
@@ -19,10 +19,10 @@ pub struct TopologyDomain {
     pub count: i32,
 }
 
-/// An assignment whose parts do not fit together. The API server lets none through.
+/// An inconsistent assignment, which the API server rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedAssignment {
-    /// A slice has not one entry of values for each level.
+    /// A slice does not have one entry of values for each level.
     #[error("slice {slice}: {got} entries in valuesPerLevel for {want} levels")]
     Levels {
         /// Index of the slice.
@@ -32,7 +32,7 @@ pub enum MalformedAssignment {
         /// Entries there should be.
         want: usize,
     },
-    /// A slice has not one value, or count, for each of its domains.
+    /// A slice does not have one value, or count, for each of its domains.
     #[error("slice {slice}: fewer values or pod counts than the {want} domains it counts")]
     Domains {
         /// Index of the slice.
@@ -40,23 +40,23 @@ pub enum MalformedAssignment {
         /// Domains the slice counts.
         want: i32,
     },
-    /// More domains than an assignment can sensibly have.
+    /// More domains than [`MAX_DOMAINS`].
     #[error("more than {MAX_DOMAINS} domains")]
     TooMany,
 }
 
-/// A slice holds at most this many domains.
+/// The maximum number of domains of a slice.
 const MAX_SLICE: usize = 100_000;
-/// An assignment holds at most this many slices.
+/// The maximum number of slices of an assignment.
 const MAX_SLICES: usize = 1_000;
-/// Assignments with more domains are refused before they fill the memory.
+/// Assignments with more domains are rejected, which limits the memory of decoding.
 const MAX_DOMAINS: usize = 1_000_000;
 
 impl TopologyAssignment {
     /// Writes domains in the compressed form. Every domain has one value for each level.
     ///
-    /// With `by_hostname_prefix` (the gate TASAssignmentsEncodingByHostnamePrefix) hosts are cut
-    /// into runs that share a prefix up to a dash, where that makes the JSON no longer.
+    /// With `by_hostname_prefix` (the gate TASAssignmentsEncodingByHostnamePrefix) hosts are split
+    /// into runs with a common prefix up to a dash, unless that makes the JSON longer.
     pub fn encode(
         levels: Vec<String>,
         domains: &[TopologyDomain],
@@ -111,7 +111,7 @@ impl TopologyAssignment {
     /// The domains, in order.
     ///
     /// # Errors
-    /// The parts do not fit together, or there are absurdly many domains.
+    /// The assignment is inconsistent, or has too many domains.
     pub fn decode(&self) -> Result<Vec<TopologyDomain>, MalformedAssignment> {
         let mut domains = Vec::with_capacity(self.domain_count().min(MAX_SLICE));
         for (index, slice) in self.slices.iter().enumerate() {
@@ -141,7 +141,7 @@ impl TopologyAssignment {
         Ok(domains)
     }
 
-    /// How many domains there are.
+    /// The number of domains.
     pub fn domain_count(&self) -> usize {
         self.slices
             .iter()
@@ -151,7 +151,7 @@ impl TopologyAssignment {
 }
 
 impl TopologyAssignmentSliceLevelValues {
-    /// The value of a slice's domain; nothing where the slice has none for it.
+    /// The value of a domain of the slice; `None` if the slice has none for it.
     pub fn value(&self, domain: usize) -> Option<String> {
         if let Some(value) = &self.universal {
             return Some(value.clone());
@@ -164,14 +164,14 @@ impl TopologyAssignmentSliceLevelValues {
 }
 
 impl TopologyAssignmentSlicePodCounts {
-    /// The pods of a slice's domain; nothing where the slice has none for it.
+    /// The number of pods of a domain of the slice; `None` if the slice has none for it.
     pub fn count(&self, domain: usize) -> Option<i32> {
         self.universal
             .or_else(|| self.individual.get(domain).copied())
     }
 }
 
-/// Compresses one run of domains; there is at least one.
+/// Compresses a run of at least one domain.
 fn slice(levels: usize, domains: &[TopologyDomain]) -> TopologyAssignmentSlice {
     let value = |domain: &'_ TopologyDomain, level: usize| -> String {
         domain.values.get(level).cloned().unwrap_or_default()
@@ -190,7 +190,7 @@ fn slice(levels: usize, domains: &[TopologyDomain]) -> TopologyAssignmentSlice {
     }
 }
 
-/// Takes out what the values of a level share.
+/// Extracts the common prefix and suffix of the values of a level.
 fn compress(values: Vec<String>) -> TopologyAssignmentSliceLevelValues {
     let Some(first) = values.first() else {
         return Default::default();
@@ -217,7 +217,7 @@ fn compress(values: Vec<String>) -> TopologyAssignmentSliceLevelValues {
             .take_while(|(a, b)| a == b);
         suffix = &suffix[suffix.ceil_char_boundary(suffix.len() - same.count())..];
     }
-    // A value may not be taken twice, as in "aba" beside "ababa".
+    // Prefix and suffix must not overlap, as in "aba" beside "ababa".
     if prefix.len() + suffix.len() > shortest {
         prefix = &prefix[..prefix.floor_char_boundary(shortest - suffix.len())];
     }
@@ -236,8 +236,8 @@ fn compress(values: Vec<String>) -> TopologyAssignmentSliceLevelValues {
     }
 }
 
-/// The prefix by which each host is grouped: the longest one up to a dash that another host has
-/// too, or a shorter one where that would make too many slices. Empty where none will do.
+/// The prefix by which each host is grouped: the longest one up to a dash that another host has as
+/// well, or a shorter one if that would make too many slices; empty without a common prefix.
 fn prefixes<'a>(hosts: &[&'a str]) -> Vec<&'a str> {
     let mut seen: HashMap<&str, u8> = HashMap::new();
     let mut candidates: Vec<Vec<&'a str>> = Vec::with_capacity(hosts.len());
@@ -277,7 +277,7 @@ fn prefixes<'a>(hosts: &[&'a str]) -> Vec<&'a str> {
     Vec::new()
 }
 
-/// The ranges of neighbours with the same key; without keys all are one.
+/// The ranges of consecutive domains with the same key; one range without keys.
 fn runs_by_key<'k>(
     length: usize,
     keys: &'k [&'k str],
