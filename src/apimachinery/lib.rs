@@ -1,8 +1,8 @@
-//! API machinery: metadata, selectors, field paths and errors of API objects (`k8s.io/apimachinery`),
-//! structural schemas of the built-in types, patches, and field management with server-side apply
-//! (`structured-merge-diff`).
+//! API machinery: metadata, selectors, field paths and errors of API objects
+//! (`k8s.io/apimachinery`), structural schemas of the built-in types, patches, and field management
+//! with server-side apply (`structured-merge-diff`).
 //!
-//! Works on JSON values and schemas; knows neither storage nor HTTP nor particular kinds.
+//! Works on JSON values and schemas; depends on neither storage nor HTTP nor particular kinds.
 
 pub mod api_error;
 pub mod description_table;

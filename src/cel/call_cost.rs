@@ -9,7 +9,7 @@ use kube_cel::cel::objects::Key;
 const STRING_TRAVERSAL: f64 = 0.1;
 /// cel-go's `RegexStringLengthCostFactor`.
 const REGEX_LENGTH: f64 = 0.25;
-/// The size of an address in bytes; the values of the library do not show theirs.
+/// The size of an address in bytes; the values of the library do not expose it.
 const ADDRESS_SIZE: u64 = 4;
 /// The cost of one authorization check: two fit into an expression.
 const AUTHORIZATION_CHECK: u64 = 350_000;

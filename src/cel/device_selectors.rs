@@ -1,6 +1,6 @@
 //! CEL selectors of devices.
 //!
-//! Must not know of requests.
+//! Must not depend on requests.
 
 use std::cell::Cell;
 use std::collections::HashMap;

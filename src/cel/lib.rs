@@ -1,6 +1,6 @@
 //! CEL expressions with the limits of cel-go: size, nesting and runtime cost.
 //!
-//! Must not know any other crate of the lab.
+//! Must not depend on any other crate of the lab.
 
 mod call_cost;
 mod cost;

@@ -23,7 +23,7 @@ pub struct Program {
     expression: Expression,
     /// The expression that is evaluated.
     runnable: Expression,
-    /// What it needs of its variables.
+    /// The parts of variables that it needs.
     selected: BTreeMap<String, SelectedFields>,
     /// The cost of the parts that every evaluation has.
     base_cost: u64,
@@ -53,7 +53,7 @@ impl Program {
         &self.expression
     }
 
-    /// What the expression needs of each of its variables, by name.
+    /// The parts of each variable that the expression needs, by name.
     pub fn selected_fields(&self) -> &BTreeMap<String, SelectedFields> {
         &self.selected
     }

@@ -1,8 +1,8 @@
 //! Charges for calls whose cost depends on the sizes of their values.
 //!
 //! [`SizeCharges`] wraps the values of such a call in functions that pass them through: [`SIZE`]
-//! remembers the size of a value, [`SIZE_CHARGE`] charges the cost of the call by the remembered
-//! size and that of its own value. Function calls in the method form evaluate each value once.
+//! stores the size of a value, [`SIZE_CHARGE`] charges the cost of the call by the stored size and
+//! that of its own value. Function calls in the method form evaluate each value once.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::call_cost::{CallCost, ValueSize, format_regex_length};
 use crate::cost::charge;
 use crate::instrument::{call, integer};
 
-/// The function that remembers the size of a value: `size(CALL, VALUE)`.
+/// The function that stores the size of a value: `size(CALL, VALUE)`.
 const SIZE: &str = "@size";
 /// The function that charges the cost of a call: `charge(CALL, VALUE)`.
 const SIZE_CHARGE: &str = "@sizeCharge";
@@ -41,16 +41,16 @@ pub fn is_qualified(target: &IdedExpr, function: &str) -> bool {
     }
 }
 
-/// What is known of a call before the value of [`SIZE_CHARGE`].
+/// The state of a call before the value of [`SIZE_CHARGE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// The value is the first one, and the second one has this size.
     Second(ValueSize),
     /// The value is the second one, and the first one has this size.
     First(ValueSize),
-    /// The value is the second one, and the size of the first one is remembered.
-    FirstRemembered(usize),
-    /// The value is the call itself, and the size of its first value is remembered.
+    /// The value is the second one, and the size of the first one is stored.
+    FirstStored(usize),
+    /// The value is the call itself, and the size of its first value is stored.
     Call(usize),
 }
 
@@ -62,14 +62,14 @@ struct SizedCall {
 }
 
 thread_local! {
-    /// The remembered sizes of the program that is evaluated, by number.
+    /// The stored sizes of the program that is evaluated, by number.
     static SIZES: RefCell<Vec<ValueSize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Adds the charges by size to the calls of a program.
 #[derive(Default)]
 pub(crate) struct SizeCharges {
-    remembered: usize,
+    stored: usize,
 }
 
 impl SizeCharges {
@@ -104,7 +104,7 @@ impl SizeCharges {
                 Some(size) if !cost.reads_tree() => (cost.cost(size, ValueSize::SCALAR), None),
                 // The interpreter evaluates the arguments of these functions twice.
                 _ if is_global && matches!(&*name, "ip" | "semver" | "isSemver") => {
-                    (0, Some(Known::Call(self.remember(first))))
+                    (0, Some(Known::Call(self.store_size(first))))
                 }
                 _ => {
                     let known = Known::Second(ValueSize::SCALAR);
@@ -133,16 +133,16 @@ impl SizeCharges {
             (Some(size), None) | (None, Some(size)) if cost.is_fixed_with(size) => return 1,
             (Some(size), None) => (Known::First(size), second),
             (None, Some(size)) => (Known::Second(size), first),
-            (None, None) => (Known::FirstRemembered(self.remember(first)), second),
+            (None, None) => (Known::FirstStored(self.store_size(first)), second),
         };
         SizedCall { cost, known }.wrap(value);
         0
     }
 
-    /// Makes the program remember the size of a value. Returns its number.
-    fn remember(&mut self, value: &mut IdedExpr) -> usize {
-        let number = self.remembered;
-        self.remembered += 1;
+    /// Makes the program store the size of a value. Returns its number.
+    fn store_size(&mut self, value: &mut IdedExpr) -> usize {
+        let number = self.stored;
+        self.stored += 1;
         let id = value.id;
         let args = vec![integer(id, number as u64), std::mem::take(value)];
         *value = call(id, SIZE, args);
@@ -157,7 +157,7 @@ impl SizedCall {
         let [kind, number] = match self.known {
             Known::Second(size) => [0, size.to_code()],
             Known::First(size) => [1, size.to_code()],
-            Known::FirstRemembered(number) => [2, number as u64],
+            Known::FirstStored(number) => [2, number as u64],
             Known::Call(number) => [3, number as u64],
         };
         let numbers = [self.cost.to_code(), kind, number];
@@ -172,7 +172,7 @@ impl SizedCall {
         let known = match args.get(1).and_then(self::number)? {
             0 => Known::Second(ValueSize::of_code(number)),
             1 => Known::First(ValueSize::of_code(number)),
-            2 => Known::FirstRemembered(usize::try_from(number).ok()?),
+            2 => Known::FirstStored(usize::try_from(number).ok()?),
             _ => Known::Call(usize::try_from(number).ok()?),
         };
         let cost = CallCost::of_code(args.first().and_then(self::number)?)?;
@@ -205,15 +205,15 @@ pub(crate) fn add_functions(context: &mut Context<'_>) {
         };
         let value = call.ptx.resolve(value)?;
         let size = || ValueSize::of(&value, sized.cost.reads_tree());
-        let remembered = |number: usize| {
+        let stored = |number: usize| {
             let size = SIZES.with_borrow(|sizes| sizes.get(number).copied());
             size.unwrap_or(ValueSize::SCALAR)
         };
         charge(match sized.known {
             Known::Second(second) => sized.cost.cost(size(), second),
             Known::First(first) => sized.cost.cost(first, size()),
-            Known::FirstRemembered(number) => sized.cost.cost(remembered(number), size()),
-            Known::Call(number) => sized.cost.cost(remembered(number), ValueSize::SCALAR),
+            Known::FirstStored(number) => sized.cost.cost(stored(number), size()),
+            Known::Call(number) => sized.cost.cost(stored(number), ValueSize::SCALAR),
         })?;
         Ok(value)
     };

@@ -81,13 +81,13 @@ impl Activation {
                 self.variables.insert(key, found);
             }
             Err(EvaluationError::OutOfBudget) => return Err(OutOfBudget),
-            Err(EvaluationError::Compilation(why)) => {
-                let why = format!("composited variable {name:?} fails to compile: {why}");
-                self.failed_variables.push((name.into(), why));
+            Err(EvaluationError::Compilation(reason)) => {
+                let reason = format!("composited variable {name:?} fails to compile: {reason}");
+                self.failed_variables.push((name.into(), reason));
             }
-            Err(EvaluationError::Evaluation(why)) => {
-                let why = format!("composited variable {name:?} fails to evaluate: {why}");
-                self.failed_variables.push((name.into(), why));
+            Err(EvaluationError::Evaluation(reason)) => {
+                let reason = format!("composited variable {name:?} fails to evaluate: {reason}");
+                self.failed_variables.push((name.into(), reason));
             }
         }
         Ok(())
@@ -107,9 +107,11 @@ impl Activation {
             Ok(Cel::String(text)) => Ok(EvaluationResult::Text(text.to_string())),
             Ok(other) => Ok(EvaluationResult::Other(other)),
             Err(EvaluationError::OutOfBudget) => return Err(OutOfBudget),
-            Err(EvaluationError::Compilation(why)) => Err(format!("compilation error: {why}")),
-            Err(EvaluationError::Evaluation(why)) => Err(format!(
-                "expression '{expression}' resulted in error: {why}"
+            Err(EvaluationError::Compilation(reason)) => {
+                Err(format!("compilation error: {reason}"))
+            }
+            Err(EvaluationError::Evaluation(reason)) => Err(format!(
+                "expression '{expression}' resulted in error: {reason}"
             )),
         })
     }
@@ -125,8 +127,8 @@ impl Activation {
         if !budget.spend(evaluation.cost) {
             return Err(EvaluationError::OutOfBudget);
         }
-        evaluation.result.map_err(|why| {
-            let failed = match &why {
+        evaluation.result.map_err(|reason| {
+            let failed = match &reason {
                 ExecutionError::NoSuchKey(key) => self
                     .failed_variables
                     .iter()
@@ -134,8 +136,8 @@ impl Activation {
                 _ => None,
             };
             EvaluationError::Evaluation(match failed {
-                Some((_, why)) => why.clone(),
-                None => error_reason(&why),
+                Some((_, reason)) => reason.clone(),
+                None => error_reason(&reason),
             })
         })
     }

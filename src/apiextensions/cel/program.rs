@@ -24,7 +24,7 @@ pub(crate) type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
 /// Maximum number of cached programs; further ones are compiled on each call.
-const MOST: usize = 16_384;
+const MAX_CACHED_PROGRAMS: usize = 16_384;
 
 thread_local! {
     /// All functions of the Kubernetes CEL libraries.
@@ -91,7 +91,7 @@ pub(crate) fn compile(text: &str) -> Compiled {
         })
     });
     let mut cache = CACHE.write();
-    if cache.len() < MOST {
+    if cache.len() < MAX_CACHED_PROGRAMS {
         cache.insert(text.into(), compiled.clone());
     }
     compiled
@@ -152,7 +152,7 @@ impl Program {
         self.program.expression()
     }
 
-    /// What the expression needs of a variable; `None` if it does not use it.
+    /// The parts of a variable that the expression needs; `None` if it does not use the variable.
     pub(crate) fn selected_fields(&self, variable: &str) -> Option<&SelectedFields> {
         self.program.selected_fields().get(variable)
     }

@@ -116,7 +116,7 @@ pub(crate) fn selected_to_cel(schema: &Schema, value: &Value, selected: &[&Selec
     }
 }
 
-/// What expressions need of a field of an object.
+/// The parts of a field of an object that expressions need.
 fn field_parts<'a>(
     selected: &[&'a SelectedFields],
     name: &str,

@@ -168,8 +168,8 @@ impl Validator {
                 // Ratcheting: an unchanged value is not validated by rules without `oldSelf`.
                 Ok(p) if same && !p.uses_old_self => {}
                 Ok(program) => due.push(DueRule::new(rule, program)),
-                Err(why) => {
-                    let detail = format!("rule compile error: {why}");
+                Err(reason) => {
+                    let detail = format!("rule compile error: {reason}");
                     self.errors.push(rule_error(schema, path, detail));
                 }
             }
@@ -200,8 +200,8 @@ impl Validator {
                 match evaluation.result {
                     Ok(Cel::Bool(true)) => {}
                     Ok(_) => self.report_violation(due, scope, schema, value, path)?,
-                    Err(why) => {
-                        let detail = error_text(&why, rule_message(rule));
+                    Err(reason) => {
+                        let detail = error_text(&reason, rule_message(rule));
                         self.errors.push(rule_error(schema, path, detail));
                     }
                 }
@@ -234,7 +234,7 @@ impl Validator {
     }
 }
 
-/// What rules and their message expressions need of a variable.
+/// The parts of a variable that rules and their message expressions need.
 fn selected_fields<'a>(rules: &'a [DueRule<'_>], variable: &str) -> Vec<&'a SelectedFields> {
     let programs = rules
         .iter()

@@ -7,9 +7,9 @@ use super::managed_fields::{self, ManagedFieldsEntry};
 use super::path_element;
 
 /// Moves the ownership of the replicas as `ToParent` does: upstream reads and writes the entries of
-/// the Scale, and identifies an entry of operation `Update` by its version among others. Its entries
-/// with the replicas are therefore not found again: the replicas move to an entry of their own, which
-/// has no time.
+/// the Scale, and identifies an entry of operation `Update` by its version among others. Its
+/// entries with the replicas are therefore not found again: the replicas move to a separate entry,
+/// which has no time.
 ///
 /// `new` has the entries after the write, `live` those before it; `replicas` are the names of the
 /// fields from the root to the replicas, and `api_version` is the version of the request's resource.

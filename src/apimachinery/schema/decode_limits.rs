@@ -17,7 +17,7 @@ pub(super) fn too_many_values() -> String {
 }
 
 /// Checks the depth and the number of values of YAML. The time that the other parser needs is
-/// quadratic in the depth of flow collections, so it gets no body that this one has not read.
+/// quadratic in the depth of flow collections, so it only parses bodies that passed this one.
 ///
 /// # Errors
 /// The limit, or the syntax error of a large body.

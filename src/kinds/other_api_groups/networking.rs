@@ -68,7 +68,7 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
-/// What an update keeps because the stored Ingress has it.
+/// The invalid values that an update may keep because the stored Ingress has them.
 #[derive(Default)]
 struct IngressOptions {
     allow_invalid_secret_name: bool,

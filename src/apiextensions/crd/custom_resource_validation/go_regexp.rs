@@ -10,7 +10,7 @@ use regex::Regex;
 pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
     static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
     /// Maximum number of cached patterns; further ones are compiled on each call.
-    const MOST: usize = 4096;
+    const MAX_CACHED_PATTERNS: usize = 4096;
 
     if let Some(re) = CACHE.read().get(pattern) {
         return Ok(re.clone());
@@ -21,7 +21,7 @@ pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
         .build()
         .map_err(|e| e.to_string())?;
     let mut cache = CACHE.write();
-    if cache.len() < MOST {
+    if cache.len() < MAX_CACHED_PATTERNS {
         cache.insert(pattern.into(), re.clone());
     }
     Ok(re)

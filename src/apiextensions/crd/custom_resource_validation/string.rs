@@ -34,9 +34,9 @@ pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> Validati
                 let detail = format!("{path} in body should match '{}'", rules.pattern);
                 return error(ValidationError::invalid(path, text, detail));
             }
-            Err(why) => {
+            Err(reason) => {
                 let detail = format!(
-                    "{path} in body should match '{}, but pattern is invalid: {why}'",
+                    "{path} in body should match '{}, but pattern is invalid: {reason}'",
                     rules.pattern
                 );
                 return error(ValidationError::invalid(path, text, detail));

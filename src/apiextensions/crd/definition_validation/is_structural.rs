@@ -45,8 +45,8 @@ pub(super) fn structural_conversion_error(schema: &Value) -> Option<String> {
             .iter()
             .flat_map(|f| list(schema, f)),
     );
-    if let Some(why) = combined.into_iter().find_map(structural_conversion_error) {
-        return Some(why);
+    if let Some(reason) = combined.into_iter().find_map(structural_conversion_error) {
+        return Some(reason);
     }
     if schema.get(PRESERVE) == Some(&Value::Bool(false)) {
         return Some(format!(
@@ -206,12 +206,12 @@ fn combined(schema: &Value, exempt: &Value, path: &FieldPath<'_>, errors: &mut E
     }
     let regex = text(schema, "pattern");
     if !regex.is_empty()
-        && let Err(why) = compile_regexp(regex)
+        && let Err(reason) = compile_regexp(regex)
     {
         errors.invalid(
             &path.child("pattern"),
             regex,
-            go_regexp_error::go_regexp_error(regex, &why),
+            go_regexp_error::go_regexp_error(regex, &reason),
         );
     }
 }

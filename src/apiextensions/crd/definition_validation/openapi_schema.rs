@@ -70,8 +70,8 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
     if sound && !has_errors {
         cost_estimate::validate(schema, path, errors);
     }
-    if let Some(why) = unreadable.filter(|_| errors.0.len() == before) {
-        errors.invalid(path, "", why);
+    if let Some(reason) = unreadable.filter(|_| errors.0.len() == before) {
+        errors.invalid(path, "", reason);
     }
 }
 

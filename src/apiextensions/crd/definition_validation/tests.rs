@@ -284,7 +284,7 @@ fn rules() {
             r#"{{"Rule":"{rule}","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}}"#
         )
     };
-    for (bad, why) in [
+    for (bad, reason) in [
         (
             "self.nope > 1",
             "compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope > 1\n | ....^",
@@ -349,7 +349,10 @@ fn rules() {
     ] {
         assert_eq!(
             rule(json!({"rule": bad})),
-            [format!("{at}.rule: Invalid value: {}: {why}", shown(bad))]
+            [format!(
+                "{at}.rule: Invalid value: {}: {reason}",
+                shown(bad)
+            )]
         );
     }
     assert_eq!(

@@ -21,7 +21,7 @@ use functions::{FUNCTIONS, NAMES};
 use kueue_lab_cel::is_qualified;
 pub use types::Type;
 
-/// What the expressions of one place may use.
+/// The declarations for the expressions of one field.
 pub struct Declarations<'s> {
     /// The variables and their types.
     pub variables: Vec<(String, Type<'s>)>,
@@ -52,7 +52,7 @@ pub(super) fn rule_variables(
 /// The syntax error, or the undeclared references and undefined fields.
 pub fn compile<'s>(expression: &str, declarations: Declarations<'s>) -> Result<Type<'s>, String> {
     // The parser omits the space before source lines.
-    let program = program::compile(expression).map_err(|why| why.replace("\n| ", "\n | "))?;
+    let program = program::compile(expression).map_err(|reason| reason.replace("\n| ", "\n | "))?;
     let mut checker = Checker {
         source: expression,
         vars: declarations.variables,
@@ -70,7 +70,7 @@ pub fn compile<'s>(expression: &str, declarations: Declarations<'s>) -> Result<T
     let errors: Vec<String> = checker
         .errors
         .iter()
-        .map(|(at, why)| checker.format_error(*at, why))
+        .map(|(at, reason)| checker.format_error(*at, reason))
         .collect();
     Err(errors.join("\n"))
 }
@@ -257,8 +257,8 @@ impl<'s> Checker<'_, 's> {
             );
         }
         if of_authorizer && let Some(on) = &on {
-            return authorizer::call(name, on, &types).unwrap_or_else(|why| {
-                self.error(self.offset_of_function(name), why);
+            return authorizer::call(name, on, &types).unwrap_or_else(|reason| {
+                self.error(self.offset_of_function(name), reason);
                 Type::Any
             });
         }

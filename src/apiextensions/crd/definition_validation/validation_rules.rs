@@ -86,7 +86,7 @@ pub(super) fn compile(
         let program = program::compile(expression);
         let uses_old = program.as_ref().is_ok_and(|p| p.uses_old_self);
         match type_checked(expression, schema, whole, optional) {
-            Err(why) => fail(&at, format!("compilation failed: {why}")),
+            Err(reason) => fail(&at, format!("compilation failed: {reason}")),
             Ok(found) if !found.is_assignable_to(&type_check::Type::Bool) => {
                 fail(&at, "cel expression must evaluate to a bool".into());
             }
@@ -120,7 +120,10 @@ fn message(
     }
     let at = path.child("messageExpression");
     match type_checked(expression, schema, whole, optional) {
-        Err(why) => fail(&at, format!("messageExpression compilation failed: {why}")),
+        Err(reason) => fail(
+            &at,
+            format!("messageExpression compilation failed: {reason}"),
+        ),
         Ok(found) if !found.is_assignable_to(&type_check::Type::String) => {
             fail(&at, "messageExpression must evaluate to a string".into());
         }

@@ -21,7 +21,7 @@ const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 
-/// What an update keeps because the stored configuration has it.
+/// The invalid values that an update may keep because the stored configuration has them.
 struct WebhookOptions {
     ignore_match_conditions: bool,
     require_no_side_effects: bool,

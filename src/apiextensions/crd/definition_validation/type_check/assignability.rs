@@ -2,7 +2,7 @@
 
 use super::Type;
 
-/// Whether the type of a value is known, so that an overload can be refused.
+/// Whether the type of a value is known, so that an overload can be rejected.
 fn is_known(of: &Type<'_>) -> bool {
     !matches!(
         of,
