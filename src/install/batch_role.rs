@@ -10,7 +10,7 @@ use super::cluster_roles::{BATCH_ADMIN_ROLE, BATCH_USER_ROLE};
 use super::dynamic_objects::{self, api_resource};
 use super::{InstallError, NAMESPACE};
 
-/// A day.
+/// The lifetime of tokens: one day.
 const TOKEN_EXPIRATION_SECONDS: i64 = 86_400;
 
 /// A role of users.

@@ -21,7 +21,7 @@ use kueue_lab_webhooks::certificates::{CertificateBundle, CertificateLifetimes};
 /// Name of the Secret.
 pub(crate) const SECRET: &str = "kueue-lab-webhook-certificate";
 /// Attempts to write the Secret on conflicts.
-const TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// The Secret that stores the certificate.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl CertificateSecret {
             ..PostParams::default()
         };
         let mut last = None;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let existing = self.get().await?;
             let stored = existing.as_ref().and_then(bundle_from_secret);
             let is_stored = stored.is_some();

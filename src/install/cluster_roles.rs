@@ -58,7 +58,7 @@ const fn admin(name: &'static str, plural: &'static str, status: bool) -> Resour
     }
 }
 
-/// A kind that administrators manage and users see.
+/// A kind that administrators manage and users can view.
 const fn visible(name: &'static str, plural: &'static str) -> Resource {
     Resource {
         user_views: true,

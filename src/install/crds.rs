@@ -27,14 +27,14 @@ const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(60);
 /// Poll interval until then.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What to do with a CRD.
+/// The plan for a CRD.
 #[derive(Debug, PartialEq)]
 enum CrdPlan {
-    /// Managed by the lab: apply.
+    /// A CRD managed by the lab is applied.
     Own,
-    /// Of another owner and compatible: apply, and record its conversion.
+    /// A compatible CRD of another owner is applied, and its conversion is recorded.
     Adopt(Value),
-    /// An existing CRD of another API group: leave as it is.
+    /// An existing CRD of another API group is unchanged.
     Leave,
 }
 
@@ -152,9 +152,9 @@ async fn wait_until_established(
     clock: &Clock,
     name: &str,
 ) -> Result<(), InstallError> {
-    let not_served = |why: String| InstallError::NotServed {
+    let not_served = |reason: String| InstallError::NotServed {
         name: name.to_owned(),
-        why,
+        reason,
     };
     let attempts = ESTABLISHED_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..attempts {
@@ -169,8 +169,8 @@ async fn wait_until_established(
             return Ok(());
         }
         if let Some(names) = condition("NamesAccepted").filter(|c| c["status"] == "False") {
-            let why = names["message"].as_str().unwrap_or("its names are taken");
-            return Err(not_served(why.to_owned()));
+            let reason = names["message"].as_str().unwrap_or("its names are taken");
+            return Err(not_served(reason.to_owned()));
         }
         clock.sleep(POLL_INTERVAL).await;
     }

@@ -196,7 +196,7 @@ pub(super) async fn ensure_deleted(
         return Ok(());
     }
     let kind = describe(kind, "");
-    Err(InstallError::Refused {
+    Err(InstallError::Rejected {
         verb: "remove",
         what: format!("{kind} {name:?}"),
         message: format!(

@@ -17,7 +17,7 @@ pub enum InstallError {
     },
     /// The request was rejected.
     #[error("cannot {verb} {what}: {message}")]
-    Refused {
+    Rejected {
         /// The verb.
         verb: &'static str,
         /// Resource and name.
@@ -35,7 +35,7 @@ pub enum InstallError {
         /// The cause.
         source: kube::Error,
     },
-    /// A CRD stores versions that the lab does not know.
+    /// A CRD has stored versions that the lab does not support.
     #[error(
         "the CustomResourceDefinition {name} of this cluster stores objects as {versions}, which this kueue-lab cannot read; upgrade Kueue's kinds to v1beta2 first, or remove them"
     )]
@@ -46,22 +46,22 @@ pub enum InstallError {
         versions: String,
     },
     /// A CRD is not established.
-    #[error("the CustomResourceDefinition {name} is not served: {why}")]
+    #[error("the CustomResourceDefinition {name} is not served: {reason}")]
     NotServed {
         /// The CRD.
         name: String,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// The API server cannot call the webhooks.
     #[error(
-        "the API server cannot call the webhooks of this kueue-lab at {url}: {why}; open that port to the API server, disable webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
+        "the API server cannot call the webhooks of this kueue-lab at {url}: {reason}; open that port to the API server, disable webhooks with --no-webhooks, or run the controller inside the cluster (lab/deploy)"
     )]
     WebhooksUnreachable {
         /// Their URL.
         url: String,
         /// The message of the API server.
-        why: String,
+        reason: String,
     },
     /// The serving certificate of the webhooks.
     #[error(transparent)]
@@ -91,7 +91,7 @@ impl InstallError {
                 let source = kube::Error::Api(status);
                 Self::Unavailable { verb, what, source }
             }
-            kube::Error::Api(status) => Self::Refused {
+            kube::Error::Api(status) => Self::Rejected {
                 verb,
                 what,
                 message: status.message.clone(),

@@ -25,7 +25,7 @@ pub struct WebhookEndpoint {
     pub failure_policy: FailurePolicy,
 }
 
-/// Installs what Kueue needs into a cluster.
+/// Installs Kueue's CRDs and webhook configurations into a cluster.
 #[derive(Clone)]
 pub struct Installer {
     pub(super) client: Client,
@@ -89,7 +89,7 @@ impl Installer {
         webhook_configurations::remove(&self.client).await.map(drop)
     }
 
-    /// Unregisters webhooks of a server outside the cluster that is gone; called by a leader
+    /// Unregisters webhooks of a server outside the cluster that has stopped; called by a leader
     /// without webhooks. Returns the number of configurations.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Installs what Kueue needs into an existing cluster: CRDs, webhook configurations and
-//! certificates; and uninstalls it so that jobs and pods can run.
+//! Installs CRDs, webhook configurations and certificates into an existing cluster, and uninstalls
+//! them so that jobs and pods can run.
 //!
 //! Every object has the label [`MANAGED_BY`] and is applied with the field manager
 //! [`FIELD_MANAGER`], so that it is upgraded in place and found by uninstall.

@@ -25,8 +25,8 @@ use kueue_lab_webhooks::{MUTATE, VALIDATE};
 
 /// Excluded namespaces, besides the lab's own.
 const SYSTEM: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
-/// `timeoutSeconds` of the webhooks. They answer within milliseconds; if packets are dropped, every
-/// Pod write of the cluster waits this long.
+/// `timeoutSeconds` of the webhooks. They respond within milliseconds; if packets are dropped,
+/// every Pod write of the cluster is delayed by it.
 const TIMEOUT: u8 = 5;
 
 /// The failure policy of webhooks of jobs and pods.

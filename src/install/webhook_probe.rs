@@ -13,8 +13,8 @@ use kueue_lab_clock::Clock;
 use kueue_lab_webhooks::VALIDATE;
 
 /// Each API server observes new webhook configurations after a short delay.
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(100);
+const MAX_ATTEMPTS: u32 = 100;
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// Failed calls before the webhook counts as unreachable.
 const MAX_UNREACHABLE: u32 = 5;
 
@@ -35,7 +35,7 @@ pub(super) async fn probe_webhooks(
         ..PatchParams::apply(FIELD_MANAGER).force()
     };
     let mut unreached = 0;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         match api.patch(name, &params, &Patch::Apply(&object)).await {
             // Not observed yet.
             Ok(_) => {}
@@ -47,7 +47,7 @@ pub(super) async fn probe_webhooks(
                 if unreached >= MAX_UNREACHABLE {
                     return Err(InstallError::WebhooksUnreachable {
                         url: endpoint.route.url(endpoint.address, VALIDATE),
-                        why: status.message.clone(),
+                        reason: status.message.clone(),
                     });
                 }
             }
@@ -56,10 +56,10 @@ pub(super) async fn probe_webhooks(
                 return Err(InstallError::of("patch", what, error));
             }
         }
-        clock.sleep(PAUSE).await;
+        clock.sleep(PROBE_INTERVAL).await;
     }
     Err(InstallError::WebhooksUnreachable {
         url: endpoint.route.url(endpoint.address, VALIDATE),
-        why: "its API server does not call them".to_owned(),
+        reason: "its API server does not call them".to_owned(),
     })
 }

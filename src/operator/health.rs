@@ -108,7 +108,7 @@ fn respond(
 ) -> Response<Full<Bytes>> {
     let probe = |outcome: Result<(), String>| match outcome {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
-        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason),
     };
     let endpoints = checker.endpoints();
     let plain = "text/plain; charset=utf-8";
@@ -126,7 +126,7 @@ fn respond(
             ((StatusCode::OK, text), kind)
         }
         _ => (
-            (StatusCode::NOT_FOUND, "there is nothing here".to_owned()),
+            (StatusCode::NOT_FOUND, "404 page not found".to_owned()),
             plain,
         ),
     };

@@ -13,11 +13,11 @@ use kueue_lab_install::InstallError;
 use kueue_lab_runtime::Context;
 
 /// Timeout of unregistering webhooks on shutdown.
-const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Delay after creating the namespace, until all API servers observe it.
-const MADE: Duration = Duration::from_millis(250);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Delay after creating the namespace, so that all API servers observe it.
+const NAMESPACE_CREATION_DELAY: Duration = Duration::from_millis(250);
 /// Delay after a term that failed to start.
-const PAUSE: Duration = Duration::from_secs(2);
+const TERM_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Runs terms until cancelled.
 ///
@@ -46,14 +46,14 @@ pub(super) async fn run_terms(
             Some(Err(error)) if is_transient(&error) => {
                 tracing::warn!("cannot lead, retrying: {error}");
                 tokio::select! {
-                    () = instance.clock.sleep(PAUSE) => {}
+                    () = instance.clock.sleep(TERM_RETRY_DELAY) => {}
                     () = stop.cancelled() => break Ok(()),
                 }
             }
             Some(Err(error)) => break Err(error),
         }
     };
-    hand_over(instance, candidate.as_mut()).await;
+    release_leadership(instance, candidate.as_mut()).await;
     outcome
 }
 
@@ -85,7 +85,7 @@ async fn run_term(
         // The namespace may have been deleted, with the Lease.
         while let Err(NamespaceMissing) = candidate.acquire(&mut others).await {
             instance.installer.ensure_namespace().await?;
-            instance.clock.sleep(MADE).await;
+            instance.clock.sleep(NAMESPACE_CREATION_DELAY).await;
         }
     }
     // The Lease is renewed while the controllers start.
@@ -171,10 +171,10 @@ async fn rotate_certificates(instance: &Instance, controller: &Controller) {
 }
 
 /// Unregisters the webhooks and releases the Lease.
-async fn hand_over(instance: &Instance, candidate: Option<&mut LeaderElector>) {
+async fn release_leadership(instance: &Instance, candidate: Option<&mut LeaderElector>) {
     let leads = candidate.as_ref().is_none_or(|c| c.is_leader());
     if leads && !instance.is_in_cluster() && instance.endpoint.is_some() {
-        let timeout = instance.clock.to_wall(HAND_OVER_TIMEOUT);
+        let timeout = instance.clock.to_wall(RELEASE_TIMEOUT);
         let removed = tokio::time::timeout(timeout, instance.installer.remove_webhooks()).await;
         match removed {
             Ok(Ok(())) => {}

@@ -253,7 +253,7 @@ impl Operator {
             true => health::ServedPaths::All,
             false => health::ServedPaths::Health,
         };
-        health::serve(&self.tasks, listen, self.signs(), paths).await
+        health::serve(&self.tasks, listen, self.health_checker(), paths).await
     }
 
     /// Serves metrics over HTTP. Returns the bound address.
@@ -264,13 +264,13 @@ impl Operator {
         health::serve(
             &self.tasks,
             listen,
-            self.signs(),
+            self.health_checker(),
             health::ServedPaths::Metrics,
         )
         .await
     }
 
-    fn signs(&self) -> Arc<OperatorHealth> {
+    fn health_checker(&self) -> Arc<OperatorHealth> {
         Arc::new(OperatorHealth {
             role: self.role.clone(),
             failed: self.failed.clone(),

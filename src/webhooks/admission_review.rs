@@ -70,8 +70,10 @@ pub(super) async fn handle(
     match error {
         None => Ok(response),
         Some(WebhookError::NotReady) => Err(ReviewError::NotReady),
-        Some(WebhookError::Denied(why)) => Ok(denied(&uid, 403, "Forbidden", &why.to_string())),
-        Some(WebhookError::BadRequest(why)) => Ok(denied(&uid, 400, "BadRequest", &why)),
+        Some(WebhookError::Denied(reason)) => {
+            Ok(denied(&uid, 403, "Forbidden", &reason.to_string()))
+        }
+        Some(WebhookError::BadRequest(reason)) => Ok(denied(&uid, 400, "BadRequest", &reason)),
     }
 }
 

@@ -32,10 +32,10 @@ const SKEW: SignedDuration = SignedDuration::from_secs(3600);
 pub enum CertificateError {
     /// A certificate cannot be generated.
     #[error("cannot generate a certificate: {0}")]
-    Making(#[from] rcgen::Error),
+    Generate(#[from] rcgen::Error),
     /// A stored certificate cannot be parsed.
     #[error("cannot parse a certificate: {0}")]
-    Reading(String),
+    Parse(String),
     /// The TLS library rejects it.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
@@ -219,12 +219,12 @@ impl CertificateBundle {
     }
 
     fn certified_key(&self) -> Result<CertifiedKey, CertificateError> {
-        let reading = |e: rustls::pki_types::pem::Error| CertificateError::Reading(e.to_string());
+        let parse_error = |e: rustls::pki_types::pem::Error| CertificateError::Parse(e.to_string());
         let chain: Result<Vec<_>, _> =
             CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect();
-        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(reading)?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(parse_error)?;
         let key = rustls::crypto::ring::sign::any_supported_type(&key)?;
-        let certified = CertifiedKey::new(chain.map_err(reading)?, key);
+        let certified = CertifiedKey::new(chain.map_err(parse_error)?, key);
         certified.keys_match()?;
         Ok(certified)
     }
@@ -251,9 +251,9 @@ fn read_first_certificate<T>(
     pem: &str,
     read: impl FnOnce(&X509Certificate<'_>) -> T,
 ) -> Result<T, CertificateError> {
-    let reading = |e: &dyn fmt::Display| CertificateError::Reading(e.to_string());
-    let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|e| reading(&e))?;
-    let (_, certificate) = X509Certificate::from_der(&der).map_err(|e| reading(&e))?;
+    let parse_error = |e: &dyn fmt::Display| CertificateError::Parse(e.to_string());
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|e| parse_error(&e))?;
+    let (_, certificate) = X509Certificate::from_der(&der).map_err(|e| parse_error(&e))?;
     Ok(read(&certificate))
 }
 
@@ -360,13 +360,13 @@ impl ServingCertificate {
     ) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(client_ca.as_bytes()) {
-            let certificate = certificate.map_err(|e| CertificateError::Reading(e.to_string()))?;
+            let certificate = certificate.map_err(|e| CertificateError::Parse(e.to_string()))?;
             roots.add(certificate)?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = verifier.build();
-        let verifier = verifier.map_err(|e| CertificateError::Reading(e.to_string()))?;
+        let verifier = verifier.map_err(|e| CertificateError::Parse(e.to_string()))?;
         self.config(verifier, &[b"h2", b"http/1.1"])
     }
 

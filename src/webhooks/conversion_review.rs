@@ -27,8 +27,8 @@ pub(super) fn handle(review: &Value) -> Result<Value, String> {
         Ok(objects) => json!({
             "uid": uid, "convertedObjects": objects, "result": {"status": "Success"},
         }),
-        Err(why) => json!({
-            "uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": why},
+        Err(reason) => json!({
+            "uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": reason},
         }),
     };
     Ok(json!({

@@ -30,7 +30,7 @@ pub const VALIDATE: &str = "/validate";
 /// Path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
 
-/// An API server opens only a few connections.
+/// Limits for a few connections of API servers.
 const LIMITS: Limits = Limits {
     max_connections: 256,
     unauthenticated: None,
@@ -40,7 +40,7 @@ const LIMITS: Limits = Limits {
     http2_ping_interval: Some(Duration::from_secs(15)),
 };
 /// Timeout of a request; API servers use at most 30 seconds.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum bytes of an AdmissionReview: object and old object, each at most 3 MiB.
 const REVIEW_LIMIT: usize = 16 << 20;
 /// Maximum bytes of a ConversionReview, which may contain all objects of a list.
@@ -69,7 +69,7 @@ pub struct WebhookServer {
 }
 
 impl WebhookServer {
-    /// Binds the address and serves the decisions of `policy`.
+    /// Binds the address and serves the webhooks of `policy`.
     ///
     /// # Errors
     /// The address cannot be bound, or the certificates cannot be used.
@@ -91,7 +91,7 @@ impl WebhookServer {
         let address = server.local_addr();
         let service = service_fn(move |request| {
             let policy = policy.clone();
-            async move { Ok::<_, Infallible>(answer(&policy, request).await) }
+            async move { Ok::<_, Infallible>(handle(&policy, request).await) }
         });
         tasks.spawn("webhooks", server.serve(service, tasks.token()));
         Ok(Self { address })
@@ -109,52 +109,52 @@ fn text(status: StatusCode, text: impl Into<String>) -> Response<Full<Bytes>> {
     response
 }
 
-async fn answer(policy: &AdmissionHandler, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    match tokio::time::timeout(ANSWER_TIMEOUT, reply(policy, request)).await {
+async fn handle(policy: &AdmissionHandler, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    match tokio::time::timeout(REQUEST_TIMEOUT, respond(policy, request)).await {
         Ok(Ok(review)) => {
             let mut response = Response::new(Full::new(Bytes::from(review.to_string())));
             let json = http::HeaderValue::from_static("application/json");
             response.headers_mut().insert(CONTENT_TYPE, json);
             response
         }
-        Ok(Err((status, why))) => text(status, why),
-        Err(_) => text(StatusCode::GATEWAY_TIMEOUT, "no answer in time"),
+        Ok(Err((status, reason))) => text(status, reason),
+        Err(_) => text(StatusCode::GATEWAY_TIMEOUT, "timeout"),
     }
 }
 
-async fn reply(
+async fn respond(
     policy: &AdmissionHandler,
     request: Request<Incoming>,
 ) -> Result<Value, (StatusCode, String)> {
     let limit = match request.uri().path() {
         MUTATE | VALIDATE => REVIEW_LIMIT,
         CONVERT => CONVERSION_LIMIT,
-        _ => return Err((StatusCode::NOT_FOUND, "there is nothing here".into())),
+        _ => return Err((StatusCode::NOT_FOUND, "404 page not found".into())),
     };
     if request.method() != Method::POST {
-        let why = "reviews are posted".to_owned();
-        return Err((StatusCode::METHOD_NOT_ALLOWED, why));
+        let message = "the method must be POST".to_owned();
+        return Err((StatusCode::METHOD_NOT_ALLOWED, message));
     }
     let path = request.uri().path().to_owned();
     let body = Limited::new(request.into_body(), limit).collect().await;
     let body = body.map_err(|e| match e.is::<LengthLimitError>() {
         true => (
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a review may have {limit} bytes at most"),
+            format!("a review must have at most {limit} bytes"),
         ),
         false => (StatusCode::BAD_REQUEST, e.to_string()),
     })?;
-    let wrong = |why: String| (StatusCode::BAD_REQUEST, why);
+    let bad_request = |message: String| (StatusCode::BAD_REQUEST, message);
     let mut review: Value =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| wrong(e.to_string()))?;
+        serde_json::from_slice(&body.to_bytes()).map_err(|e| bad_request(e.to_string()))?;
     let phase = match path.as_str() {
         MUTATE => AdmissionPhase::Mutate,
         VALIDATE => AdmissionPhase::Validate,
-        _ => return conversion_review::handle(&review).map_err(wrong),
+        _ => return conversion_review::handle(&review).map_err(bad_request),
     };
-    let answer = admission_review::handle(policy, &mut review, phase).await;
-    answer.map_err(|e| match e {
-        ReviewError::Malformed => wrong(e.to_string()),
+    let response = admission_review::handle(policy, &mut review, phase).await;
+    response.map_err(|e| match e {
+        ReviewError::Malformed => bad_request(e.to_string()),
         ReviewError::NotReady => (StatusCode::SERVICE_UNAVAILABLE, e.to_string()),
     })
 }

@@ -101,7 +101,7 @@ async fn wait_for_crd_deletion(
     {
         return Ok(());
     }
-    Err(InstallError::Refused {
+    Err(InstallError::Rejected {
         verb: "remove",
         what: format!("the kind {name}"),
         message: format!(

@@ -1,10 +1,10 @@
 //! Uninstall: deletes all installed objects, lets suspended jobs and gated pods run, and removes Kueue's
 //! gates from pod templates.
 //!
-//! The order matters: webhooks first, since no server may answer them any more; then the
-//! controller, which would suspend jobs again; then jobs and pods, while their Workloads still show
-//! which ones a user stopped; then finalizers that only the controller would remove; then the CRDs
-//! with all their objects.
+//! The order matters: webhooks first, since their server may have stopped; then the controller,
+//! which would suspend jobs again; then jobs and pods, while their Workloads still show which ones
+//! a user stopped; then finalizers that only the controller would remove; then the CRDs with all
+//! their objects.
 
 mod delete_resources;
 mod leader_check;
