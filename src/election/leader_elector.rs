@@ -24,12 +24,13 @@ pub struct LeaderElectionConfig {
     pub identity: String,
     /// How long followers wait after the last renewal they observed.
     pub lease_duration: Duration,
-    /// How long the leader retries a renewal before it gives up; less than `lease_duration`.
+    /// How long the leader retries a renewal before it loses the leadership; less than
+    /// `lease_duration`.
     pub renew_deadline: Duration,
     /// The interval between attempts.
     pub retry_period: Duration,
-    /// Whether the durations are wall-clock time while the clock is faster than it: the Lease is then
-    /// renewed as often as in a real cluster, whatever the speed is.
+    /// Whether the durations are wall-clock time while the clock is faster than it: the Lease is
+    /// then renewed as often as in a real cluster, regardless of the speed.
     pub keeps_wall_time: bool,
 }
 

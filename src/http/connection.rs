@@ -67,7 +67,7 @@ impl Connection {
     }
 
     async fn serve_stream(self, stream: TcpStream, service: impl HttpService) {
-        // Small responses are sent at once.
+        // Small responses are sent without delay.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
             return self.serve_http(stream, None, service).await;

@@ -95,7 +95,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Completes when the connection has to make room for another one.
+    /// Completes when the connection is evicted for another one.
     pub(crate) async fn evicted(&self) {
         self.0.evicted.cancelled().await;
     }

@@ -15,8 +15,8 @@ use crate::HttpService;
 use crate::connection::Connection;
 use crate::connection_pool::{ConnectionPool, UnauthenticatedLimits};
 
-/// Pause after a failed `accept`: most often the process is out of file descriptors until
-/// connections close.
+/// Delay after a failed `accept`: usually the process is out of file descriptors until connections
+/// close.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Limits of one server.

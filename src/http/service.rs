@@ -1,4 +1,4 @@
-//! [`HttpService`]: what a server calls for each request.
+//! [`HttpService`]: the service that a server calls for each request.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -7,7 +7,8 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use tower::Service;
 
-/// A [`tower::Service`] that answers HTTP requests. Implemented for every service with these bounds.
+/// A [`tower::Service`] that handles HTTP requests. Implemented for every service with these
+/// bounds.
 pub trait HttpService:
     Service<
         Request<Incoming>,

@@ -83,7 +83,7 @@ where
     TlsConnector::from(config).connect(name, connection).await
 }
 
-/// Why a server is not trusted, or TLS does not start.
+/// The error of a TLS connection: the server is not trusted, or the handshake fails.
 #[derive(Debug)]
 pub enum TlsConnectError {
     /// The authorities are not PEM certificates.

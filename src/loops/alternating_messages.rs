@@ -8,13 +8,13 @@ use crate::scheduling_loop::{LoopKind, SchedulingLoop};
 
 /// Updates that are this old do not count.
 const WINDOW: SignedDuration = SignedDuration::from_mins(1);
-/// This many updates within [`RATE_WINDOW`] are a loop. Without a loop a Workload is tried about once a
-/// second: inadmissible workloads are requeued in batches.
+/// This many updates within [`RATE_WINDOW`] are a loop. Without a loop a Workload is evaluated
+/// about once a second: inadmissible workloads are requeued in batches.
 const UPDATES: usize = 15;
 const RATE_WINDOW: SignedDuration = SignedDuration::from_secs(10);
-/// The most texts among which a loop alternates.
+/// The maximum number of texts of a loop.
 const MAX_TEXTS: usize = 4;
-/// The most updates kept for a Workload.
+/// The maximum number of recorded updates of a Workload.
 const MAX_UPDATES: usize = 512;
 /// Workloads beyond which those without recent updates are removed.
 const MAX_WORKLOADS: usize = 4096;

@@ -8,7 +8,7 @@ use crate::alternating_messages::AlternatingMessages;
 use crate::preemptions::Preemptions;
 use crate::scheduling_loop::SchedulingLoop;
 
-/// Names beyond which those of no loop are removed.
+/// The number of names above which those of no loop are removed.
 const MAX_NAMES: usize = 8192;
 
 /// Detects loops in the preemptions and messages of workloads. All times are lab time. A preemption or

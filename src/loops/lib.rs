@@ -1,7 +1,8 @@
-//! Detects loops of scheduling attempts that do not settle: workloads that preempt each other, and a
-//! Workload whose message alternates.
+//! Detects loops of scheduling attempts that do not settle: workloads that preempt each other, and
+//! a Workload whose message alternates.
 //!
-//! Used by the controller for its log, by `explain` and by the UI. Must not know where the data comes from.
+//! Used by the controller for its log, by `explain` and by the UI. Must not depend on where the
+//! data comes from.
 
 mod alternating_messages;
 mod detector;

@@ -1,4 +1,4 @@
-//! [`Preemptions`]: which workloads preempt each other.
+//! [`Preemptions`]: the recent preemptions, by preemptor and target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::scheduling_loop::{LoopKind, SchedulingLoop};
 
-/// Preemptions that are this old do not count.
+/// Preemptions older than this do not count.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// The same preemptor and target, this many times, are a repetition.
 const REPETITIONS: usize = 3;
-/// Pairs beyond which those outside of the window are removed.
+/// The number of pairs above which those outside of the window are removed.
 const MAX_PAIRS: usize = 4096;
 
 /// Preemptor and target, by UID.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-/// What repeats in a loop.
+/// The kind of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopKind {
     /// Workloads preempt each other.
@@ -18,7 +18,7 @@ pub enum LoopKind {
 /// A loop of scheduling attempts that does not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulingLoop {
-    /// What repeats.
+    /// The kind.
     pub kind: LoopKind,
     /// The UIDs of the Workloads.
     pub uids: Vec<String>,
@@ -43,7 +43,7 @@ impl SchedulingLoop {
         self.last.duration_since(self.since).as_secs().max(1)
     }
 
-    /// What can end the loop.
+    /// The changes that can end the loop.
     pub fn remedy(&self) -> &'static str {
         match self.kind {
             LoopKind::MutualPreemptions | LoopKind::Preemptions => {

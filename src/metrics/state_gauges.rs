@@ -156,7 +156,7 @@ pub(super) struct StateGauges {
     gauges: BTreeMap<&'static str, Gauges>,
 }
 
-/// What gauges are collected from and into.
+/// The sources and the target of a collection of gauges.
 #[derive(Clone, Copy)]
 pub(super) struct Collector<'a> {
     /// The gauges.

@@ -105,7 +105,7 @@ mod tests {
             "status": {"conditions": conditions},
         });
         let wl: Workload = serde_json::from_value(wl).unwrap();
-        unadmitted_reason(&wl).map(|why| (why.reason, why.underlying_cause))
+        unadmitted_reason(&wl).map(|unadmitted| (unadmitted.reason, unadmitted.underlying_cause))
     }
 
     fn condition(type_: &str, status: &str, reason: &str) -> Value {

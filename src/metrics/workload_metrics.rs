@@ -351,25 +351,25 @@ impl WorkloadMetrics {
             if after.count <= count {
                 continue;
             }
-            let why = [
+            let reason_labels = [
                 ("reason", after.reason),
                 ("underlying_cause", after.underlying_cause),
             ];
-            event.count(&self.evicted, &why);
+            event.count(&self.evicted, &reason_labels);
             if let (Some(ready), Some(evicted)) =
                 (true_since(old, c::PODS_READY), true_since(new, c::EVICTED))
             {
                 let queue = event.cluster_queue();
                 let custom = event.sources.cluster_queue_labels(&queue);
                 let mut labels = vec![("cluster_queue", queue)];
-                labels.extend_from_slice(&why);
+                labels.extend_from_slice(&reason_labels);
                 labels.push(event.role.label());
                 let took = seconds(ready, evicted);
                 let labels = Labels::from(labels).with(custom);
                 self.ready_until_evicted.series(labels).observe(took);
             }
             if count == 0 {
-                let labels = event.of_cluster_queue(&why);
+                let labels = event.of_cluster_queue(&reason_labels);
                 self.evicted_once.series(labels).inc();
             }
         }

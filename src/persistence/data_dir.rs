@@ -128,7 +128,7 @@ impl DataDir {
         self.cluster.port
     }
 
-    /// Remembers the port of the API server.
+    /// Stores the port of the API server.
     ///
     /// # Errors
     /// [`DataDirError::Io`].
@@ -146,7 +146,7 @@ impl DataDir {
         read_cluster_file(path).is_ok_and(|file| file.is_some_and(|file| file.imported))
     }
 
-    /// Remembers that the objects are those of an imported cluster.
+    /// Records that the objects are those of an imported cluster.
     ///
     /// # Errors
     /// [`DataDirError::Io`].
@@ -179,7 +179,7 @@ fn create_dir(path: &Path) -> Result<(), DataDirError> {
     created.map_err(DataDirError::io(path))
 }
 
-/// Refuses a directory with other files.
+/// Rejects a directory with other files.
 fn check_entries(path: &Path) -> Result<(), DataDirError> {
     if path.join(CLUSTER_FILE).exists() {
         let private = std::fs::set_permissions(path, Permissions::from_mode(0o700));

@@ -8,7 +8,7 @@ use redb::{Builder, Database, DatabaseError};
 /// The cache of the database, in bytes. The API server has all objects in memory and reads none from
 /// the database.
 const CACHE_SIZE: usize = 4 << 20;
-/// Below so much free space, in bytes, only deletions are written.
+/// The free space, in bytes, below which only deletions are written.
 const RESERVE: u64 = 4 << 20;
 
 /// Opens a database, again after an error.
@@ -53,7 +53,7 @@ impl DatabaseSource for DatabaseFile {
     }
 
     fn has_space(&self) -> bool {
-        // Where it cannot be known, a write that fails shows it.
+        // If it is unknown, a write fails without space.
         let stat = rustix::fs::statvfs(self.dir());
         stat.map_or(true, |s| s.f_bavail.saturating_mul(s.f_frsize) >= RESERVE)
     }

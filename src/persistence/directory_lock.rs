@@ -1,4 +1,4 @@
-//! The lock that keeps a second process from using a data directory.
+//! The lock that prevents a second process from using a data directory.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -30,7 +30,7 @@ impl DirectoryLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut owner = String::new();
-                // Without the id the message is less helpful, but right.
+                // Without the id the message is less specific.
                 let _ = file.read_to_string(&mut owner);
                 let owner = match owner.trim().parse::<u32>() {
                     Ok(pid) => format!("the process {pid}"),
@@ -47,7 +47,7 @@ impl DirectoryLock {
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        // The id is for messages only, and a full disk does not keep the lab from starting.
+        // The id is for messages only, so that the lab starts even on a full disk.
         if let Err(error) = written {
             tracing::warn!("cannot write {}: {error}", path.display());
         }

@@ -3,7 +3,7 @@
 /// Why a data directory cannot be used. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// Another process uses it.
+    /// The directory is in use by another process.
     #[error(
         "the data directory {dir} is in use by {owner}; stop that process, or choose another directory"
     )]
@@ -13,7 +13,7 @@ pub enum DataDirError {
         /// The process.
         owner: String,
     },
-    /// It was written by a newer version.
+    /// The directory was written by a newer version.
     #[error(
         "the data directory {dir} has format {found}, and this version reads formats up to {known}; use the version of kueue-lab that wrote it, or another directory"
     )]
@@ -25,7 +25,7 @@ pub enum DataDirError {
         /// The newest known format.
         known: u32,
     },
-    /// It has files that are not of a data directory.
+    /// The directory has files that do not belong to a data directory.
     #[error(
         "{dir} is not empty and not a data directory: it has {entry} and no cluster.json; choose an empty or a new directory"
     )]
@@ -42,10 +42,10 @@ pub enum DataDirError {
     Damaged {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The operating system refuses.
+    /// An I/O error.
     #[error("cannot use the data directory: {path}: {error}")]
     Io {
         /// The file or directory.

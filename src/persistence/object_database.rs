@@ -105,7 +105,7 @@ impl Persistence for ObjectDatabase {
             }
             Err(error) => self.error(&error),
         };
-        // After an error the database is used no more; what is durable shows when it is opened.
+        // After an error the database has to be opened again, which shows the durable state.
         self.database = None;
         match self.reopen() {
             Ok(true) => Ok(()),
@@ -130,7 +130,7 @@ impl Persistence for ObjectDatabase {
         if low.is_ok() || !std::mem::take(&mut self.has_removed) {
             return low;
         }
-        // Gives the space of removed objects back to the file system.
+        // Releases the space of removed objects to the file system.
         if let Some(Err(error)) = self.database.as_mut().map(Database::compact) {
             self.database = None;
             return Err(self.error(&error.into()));
@@ -191,7 +191,7 @@ fn write(
         }
         let mut state = transaction.open_table(STATE)?;
         state.insert(BATCHES, batch)?;
-        // Times before 1970 are those of no lab.
+        // Lab times are not before 1970.
         state.insert(
             TIME,
             u64::try_from(now.as_millisecond()).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Prometheus' classic text format (0.0.4), which Kubernetes components serve; prometheus-client
 //! writes OpenMetrics.
 //!
-//! Must not know any other crate of the lab.
+//! Must not depend on any other crate of the lab.
 
 mod text_format;
 

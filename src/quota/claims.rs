@@ -23,7 +23,7 @@ pub(crate) fn volume_claim_usage(claim: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     let beta = claim.annotation("volume.beta.kubernetes.io/storage-class");
     let class = beta.unwrap_or(claim.text("/spec/storageClassName"));
-    let asked = Quantity::of(claim.at("/spec/resources/requests/storage"));
+    let requested = Quantity::of(claim.at("/spec/resources/requests/storage"));
     let given = Quantity::of(claim.at("/status/allocatedResources/storage"));
     used.insert("count/persistentvolumeclaims".into(), one());
     let mut both = |name: &str, amount: Quantity| {
@@ -33,8 +33,11 @@ pub(crate) fn volume_claim_usage(claim: &Value) -> ResourceList {
         }
     };
     both("persistentvolumeclaims", one());
-    if let Some(asked) = asked {
-        both("requests.storage", given.map_or(asked, |g| g.max(asked)));
+    if let Some(requested) = requested {
+        both(
+            "requests.storage",
+            given.map_or(requested, |g| g.max(requested)),
+        );
     }
     used
 }

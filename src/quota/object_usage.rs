@@ -1,4 +1,4 @@
-//! [`ObjectUsage`]: what ResourceQuotas count for an object.
+//! [`ObjectUsage`]: the usage of ResourceQuotas by an object.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::pod_requests::{ResourceList, add_resource_list};
 use crate::scope::{ScopeAttributes, scope_requirements};
 
-/// The usage of one version of an object, and what quota scopes select it by. It does not refer to the
-/// object, so that it can be kept in place of it.
+/// The usage of one version of an object, and the attributes that quota scopes match. It does not
+/// refer to the object, so that it can be stored in its place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectUsage {
     /// The usage while the object exists.

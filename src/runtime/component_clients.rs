@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::Client;
 
-/// Makes the client of each component. The API server takes the field manager of its writes from
+/// Creates the client of each component. The API server takes the field manager of its writes from
 /// the user agent.
 #[derive(Clone)]
 pub struct ComponentClients(Arc<dyn Fn(&str) -> Client + Send + Sync>);

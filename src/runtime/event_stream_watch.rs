@@ -38,7 +38,7 @@ enum State {
     Text(RawEvents),
 }
 
-/// What a request for a watch returns.
+/// The response to a watch request.
 enum Watched {
     Events(BoxStream<'static, WatchEvent>),
     /// A body of encoded events.

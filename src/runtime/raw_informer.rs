@@ -183,7 +183,8 @@ impl RawInformer {
     }
 }
 
-/// Removes the event handlers of an informer when it is dropped: they may own what owns the informer.
+/// Removes the event handlers of an informer when it is dropped: they may own the owner of the
+/// informer.
 struct RemoveHandlers<'a>(&'a RawInformer);
 
 impl Drop for RemoveHandlers<'_> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use kube::runtime::utils::Backoff;
 
-const FIRST: Duration = Duration::from_millis(800);
-const LONGEST: Duration = Duration::from_secs(5);
+const INITIAL_DELAY: Duration = Duration::from_millis(800);
+const MAX_DELAY: Duration = Duration::from_secs(5);
 
 /// Exponential backoff up to five seconds, reset after a successful watch.
 ///
@@ -18,7 +18,9 @@ pub(crate) struct WatchBackoff {
 
 impl Default for WatchBackoff {
     fn default() -> Self {
-        Self { next: FIRST }
+        Self {
+            next: INITIAL_DELAY,
+        }
     }
 }
 
@@ -27,7 +29,7 @@ impl Iterator for WatchBackoff {
 
     fn next(&mut self) -> Option<Duration> {
         let pause = self.next;
-        self.next = (pause * 2).min(LONGEST);
+        self.next = (pause * 2).min(MAX_DELAY);
         Some(pause)
     }
 }
@@ -48,6 +50,6 @@ mod tests {
         let first: Vec<u128> = pauses.by_ref().take(6).map(|p| p.as_millis()).collect();
         assert_eq!(first, [800, 1600, 3200, 5000, 5000, 5000]);
         pauses.reset();
-        assert_eq!(pauses.next(), Some(FIRST));
+        assert_eq!(pauses.next(), Some(INITIAL_DELAY));
     }
 }

@@ -20,7 +20,7 @@ const SPDY_31: &str = "SPDY/3.1";
 /// The GUID of RFC 6455.
 const WEBSOCKET_GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Why a request is not upgraded: a plain-text response.
+/// The error of a request that is not upgraded: a plain-text response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HandshakeError {

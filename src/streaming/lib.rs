@@ -2,7 +2,7 @@
 //! forwarding over WebSocket and SPDY/3.1, as the server (`k8s.io/streaming`,
 //! `k8s.io/kubelet/pkg/cri/streaming`).
 //!
-//! Must not depend on other crates of the lab: processes and connections are given by the caller.
+//! Must not depend on other crates of the lab: the caller provides processes and connections.
 
 mod handshake;
 pub mod port_forward;

@@ -22,7 +22,7 @@ pub struct SharedObject {
 
 /// A stored version of an object.
 pub trait HasDecodedForms: Send + Sync {
-    /// What clients have decoded from its encodings.
+    /// The forms that clients have decoded from its encodings.
     fn decoded_forms(&self) -> &DecodedForms;
 }
 

@@ -17,7 +17,7 @@ pub enum QuantityError {
     Suffix,
 }
 
-/// How many digits are kept; the rest rounds away from zero.
+/// The number of digits that are kept; the rest rounds away from zero.
 const DIGITS: usize = 37;
 
 impl Quantity {
@@ -118,7 +118,7 @@ fn interpret(suffix: &str) -> Option<(Scale, Format)> {
     }
 }
 
-/// The digits as a number, and how many were dropped from the end.
+/// The digits as a number, and the number of digits dropped from the end.
 fn significant(whole: &str, fraction: &str) -> (i128, i32) {
     let all = || {
         whole

@@ -31,7 +31,7 @@ pub struct TerminalSize {
     pub height: u16,
 }
 
-/// The streams of a process. A stream that the client did not ask for is absent.
+/// The streams of a process. A stream that the client did not request is absent.
 #[derive(Debug)]
 pub struct ContainerStreams {
     /// Input; ends when the client closes it.
@@ -44,7 +44,7 @@ pub struct ContainerStreams {
     pub resize: mpsc::Receiver<TerminalSize>,
 }
 
-/// How a command failed.
+/// The failure of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// The process exited with this code, which is not 0.

@@ -1,4 +1,4 @@
-//! One connection: reads frames, answers PING, and dispatches data to streams.
+//! One connection: reads frames, replies to PING, and dispatches data to streams.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const BUFFERED: usize = 16 << 20;
 const FRAMES: usize = 32;
 /// The status of a stream that violates the protocol.
 pub(super) const PROTOCOL_ERROR: u32 = 1;
-/// The status of a stream that is refused.
+/// The status of a rejected stream (`REFUSED_STREAM`).
 const REFUSED_STREAM: u32 = 3;
 
 /// The streams of a connection.

@@ -66,7 +66,7 @@ pub(super) enum Frame {
     },
 }
 
-/// An error after which a connection cannot go on.
+/// An error that ends the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
     #[error("unsupported SPDY version {0}")]
