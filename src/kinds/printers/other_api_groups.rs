@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::table_printer::{AGE, NAME, NAME_AND_AGE};
 use super::{DEFAULT, TablePrinter};
-use kueue_lab_apimachinery::strategy::table_cells::{age_cell, human_duration, text_or};
+use kueue_lab_apimachinery::strategy::table_cells::{age_cell, text_or};
+use kueue_lab_duration::human_duration;
 use kueue_lab_json::ValueExt;
 
 pub(crate) fn printer_of(kind: &str) -> TablePrinter {
