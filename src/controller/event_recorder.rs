@@ -14,7 +14,7 @@ use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Resource;
 use kube::api::{Patch, PatchParams, PostParams};
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, object_reference};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -97,20 +97,6 @@ impl<'a> EventSpec<'a> {
             message: message.into(),
             annotations: None,
         }
-    }
-}
-
-/// A reference to this version of an object.
-pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
-    let meta = object.meta();
-    ObjectReference {
-        api_version: Some(K::api_version(&()).into_owned()),
-        kind: Some(K::kind(&()).into_owned()),
-        namespace: meta.namespace.clone(),
-        name: meta.name.clone(),
-        uid: meta.uid.clone(),
-        resource_version: meta.resource_version.clone(),
-        field_path: None,
     }
 }
 

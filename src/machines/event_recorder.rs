@@ -8,9 +8,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use kube::Resource;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Resource, ResourceExt};
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, object_reference};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -132,19 +132,6 @@ fn source(component: &str, host: Option<&str>) -> EventSource {
     EventSource {
         component: Some(component.to_string()),
         host: host.map(str::to_string),
-    }
-}
-
-/// A reference to an object for an Event.
-pub(crate) fn object_reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(K::api_version(&()).to_string()),
-        kind: Some(K::kind(&()).to_string()),
-        name: Some(object.name_any()),
-        namespace: object.namespace(),
-        uid: object.uid(),
-        resource_version: object.resource_version(),
-        field_path: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod machines;
 pub mod nodes;
 pub mod operators;
 mod pod_eviction;
+pub mod pods;
 mod resource_claims;
 mod resources;
 mod scheduler;

@@ -1,5 +1,5 @@
-//! The controller runtime: informers, work queues, the task groups both run in, and the
-//! classification of API errors.
+//! The controller runtime: informers, work queues, the task groups both run in, references between
+//! objects, and the classification of API errors.
 //!
 //! Uses only a `kube::Client`, so it works with the embedded API server and with any cluster. Must
 //! not depend on Kueue, the machines or any controller.
@@ -12,6 +12,7 @@ mod event_stream_watch;
 mod indexed_store;
 mod informer;
 mod object_key;
+mod object_references;
 mod ordered_watch;
 mod rate_limiter;
 mod raw_informer;
@@ -32,6 +33,7 @@ pub use context::Context;
 pub use indexed_store::Change;
 pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
+pub use object_references::{controller_of, controller_reference, object_reference};
 pub use ordered_watch::OrderedWatch;
 pub use tasks::Tasks;
 pub use watcher::{WatchError, shared_watcher, value_watcher, watcher};

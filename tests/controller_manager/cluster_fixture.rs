@@ -11,7 +11,7 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::MachinesConfig;
-use kueue_lab_machines::{controller_manager, workload_controllers};
+use kueue_lab_machines::{controller_manager, pods, workload_controllers};
 use kueue_lab_runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -146,10 +146,7 @@ impl TestCluster {
         let what = format!("{count} pods {selector}");
         self.wait_for(&what, || async {
             let found = self.all_pods(selector).await;
-            let active: Vec<Pod> = found
-                .into_iter()
-                .filter(workload_controllers::pods::is_active)
-                .collect();
+            let active: Vec<Pod> = found.into_iter().filter(pods::is_active).collect();
             (active.len() == count).then_some(active)
         })
         .await

@@ -1,12 +1,11 @@
 //! [`find_workload`]: the Workload with a name, or that of the job or Pod with it.
 
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, controller_of};
 
 use crate::cli::CliError;
 
@@ -68,7 +67,7 @@ async fn workload_of_pod(
         .items
         .into_iter()
         .find(|pod| pod.name_any() == name)?;
-    let mut owner = controller_of(pod.owner_references())?;
+    let mut owner = controller_of(&pod.metadata)?.clone();
     for _ in 0..MAX_OWNERS {
         if let Some(key) = newest_of(engine, namespace, |of_workload| {
             of_workload.uid == owner.uid
@@ -83,13 +82,7 @@ async fn workload_of_pod(
         let kind = ApiResource::from_gvk(&kind);
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
         let object = api.get_opt(&owner.name).await.ok()??;
-        owner = controller_of(object.owner_references())?;
+        owner = controller_of(&object.metadata)?.clone();
     }
     None
-}
-
-/// The owner that controls an object.
-fn controller_of(owners: &[OwnerReference]) -> Option<OwnerReference> {
-    let controller = owners.iter().find(|owner| owner.controller == Some(true));
-    controller.cloned()
 }

@@ -7,9 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, controller_of};
 
-use super::integration_manager::{Gvk, IntegrationManager, controller_of};
+use super::integration_manager::{Gvk, IntegrationManager};
 use crate::job_annotations;
 use crate::object_meta;
 

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::PartialObjectMeta;
-use kueue_lab_runtime::{Api, Informer, ObjectKey, WorkQueue};
+use kueue_lab_runtime::{Api, Informer, ObjectKey, WorkQueue, controller_of};
 
 use super::error::JobError;
 use super::generic_job::PodSetCounts;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::{Gvk, controller_of};
+use super::integration_manager::Gvk;
 use super::ray_cluster::RayCluster;
 use super::ray_cluster_spec::RayClusterSpec;
 use crate::job_annotations;

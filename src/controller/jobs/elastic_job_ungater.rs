@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::{Gvk, controller_of};
+use super::integration_manager::Gvk;
 use super::patching::{PatchTarget, patch_object};
 use crate::MetricEvent;
 use crate::informers::{BY_WORKLOAD_SLICE, workload_slice_name};
@@ -19,7 +19,7 @@ use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue, controller_of};
 
 /// Pod annotations that belong to one admission.
 const PROVISIONING_ANNOTATIONS: [&str; 2] = [

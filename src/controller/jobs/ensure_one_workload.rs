@@ -7,7 +7,6 @@ use kube::api::DeleteParams;
 use super::error::JobError;
 use super::generic_job::{GenericJob, StopReason};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::controller_of;
 use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::workload_slicing::{self, EnsuredSlice};
 use super::{construct_workload, pod_set_infos, workload_priority};
@@ -20,6 +19,7 @@ use kueue_lab_admission::workload_slicing::replacement_for_key;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, finished};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::controller_of;
 
 /// The Workload of a job, if any.
 ///

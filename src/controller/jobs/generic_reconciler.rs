@@ -5,12 +5,12 @@ use kube::Resource;
 
 use super::generic_job::{JobKind, JobObject};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::{Gvk, controller_of};
+use super::integration_manager::Gvk;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
 use crate::object_meta;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue};
+use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue, controller_of};
 
 /// Index of jobs by the UIDs of their owners.
 pub(super) const BY_OWNER_UID: &str = "owner";

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
+use kueue_lab_runtime::controller_of;
 
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -160,12 +161,6 @@ fn parse(text: &str) -> Option<Gvk> {
         version: owned(version),
         kind: owned(kind),
     })
-}
-
-/// The controller reference of an object.
-pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
-    let mut owners = meta.owner_references.iter().flatten();
-    owners.find(|owner| owner.controller == Some(true))
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ use super::pod_sets::sanitize_pod_sets;
 use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::constants::{LEADER_WORKER_SET_NAME_LABEL, UPDATES_BATCH_PERIOD};
-use crate::event_recorder::object_reference;
 use crate::job_annotations;
 use crate::jobs::webhooks::defaults;
 use crate::object_meta;
@@ -33,7 +32,9 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
-use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue, object_reference,
+};
 
 /// The framework name in the configuration.
 pub(crate) const FRAMEWORK: &str = "leaderworkerset.x-k8s.io/leaderworkerset";

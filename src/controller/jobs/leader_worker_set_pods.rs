@@ -11,7 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::controller_of;
 use super::leader_worker_set::{
     FRAMEWORK, LEADER_POD_SET_NAME, WORKER_POD_SET_NAME, group_workload_name,
 };
@@ -24,7 +23,7 @@ use crate::object_meta;
 use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
-use kueue_lab_runtime::{Change, Informer, ObjectKey, WorkQueue};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, WorkQueue, controller_of};
 
 /// The label with the index of the group of a pod, set by the operator.
 const GROUP_INDEX_LABEL: &str = "leaderworkerset.sigs.k8s.io/group-index";

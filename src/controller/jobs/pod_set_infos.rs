@@ -6,7 +6,6 @@ use super::construct_workload::job_pod_sets;
 use super::error::JobError;
 use super::generic_job::GenericJob;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::controller_of;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
 use super::pod_sets::{clear_min_counts, compare_pod_set_lists};
 use crate::job_annotations;
@@ -16,7 +15,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::name_validation::dns1123_label;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
-use kueue_lab_runtime::ObjectKey;
+use kueue_lab_runtime::{ObjectKey, controller_of};
 
 /// The infos from the admission and the admission checks.
 ///

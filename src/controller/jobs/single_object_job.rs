@@ -17,12 +17,11 @@ use super::integration_manager::Gvk;
 use super::patching::{PatchTarget, patch_object, update_workload};
 use super::pod_set_info::PodSetInfo;
 use super::{construct_workload, pod_set_infos};
-use crate::event_recorder::object_reference;
 use crate::job_annotations;
 use crate::object_meta;
 use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
-use kueue_lab_runtime::{Api, Informer, ObjectKey};
+use kueue_lab_runtime::{Api, Informer, ObjectKey, controller_of, object_reference};
 
 /// A job that is a single object.
 pub(crate) struct SingleObjectJob<K: JobKind> {
@@ -140,7 +139,7 @@ pub(crate) async fn ensure_prebuilt_workload_ownership(
     wl: Arc<Workload>,
 ) -> Result<Arc<Workload>, JobError> {
     let meta = job.meta();
-    let controller = super::integration_manager::controller_of(&wl.metadata);
+    let controller = controller_of(&wl.metadata);
     if controller.is_some_and(|owner| owner.uid == object_meta::uid(meta)) {
         return Ok(wl);
     }

@@ -22,7 +22,6 @@ use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::MetricEvent;
 use crate::constants::UPDATES_BATCH_PERIOD;
-use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
 use crate::job_annotations;
 use crate::object_meta;
@@ -33,7 +32,9 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, quota_reserved};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
-use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue, object_reference,
+};
 
 /// The framework name in the configuration.
 pub(crate) const FRAMEWORK: &str = "statefulset";

@@ -6,14 +6,13 @@ use k8s_openapi::api::core::v1::Pod;
 use super::error::{JobError, ignore_not_found};
 use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::controller_of;
 use super::stateful_set::{FRAMEWORK, GVK, POD_INDEX, find_workload, patch_pod, replicas};
 use crate::job_annotations;
 use crate::object_meta;
 use crate::pod_util::is_terminated;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c};
-use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of};
 
 /// Starts the reconciler of pods.
 pub(super) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::event_recorder::{EventSpec, object_reference};
+use crate::event_recorder::EventSpec;
 use crate::workload_patching::{self, StatusApplyMode};
 use crate::{ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome};
@@ -16,6 +16,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::preemption_message::CANDIDATES_ANNOTATION;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::api_errors::is_not_found;
+use kueue_lab_runtime::object_reference;
 
 /// Applies an action to the latest version of its Workload.
 pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) -> ActionOutcome {

@@ -15,10 +15,13 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::PostParams;
 
-use crate::workload_controllers::{SharedInformers, controller_ref_manager, pods};
+use crate::pods;
+use crate::workload_controllers::{SharedInformers, controller_ref_manager};
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 const WORKERS: usize = 2;
 /// Batch period for changes of pods.
@@ -138,7 +141,7 @@ impl DisruptionController {
     async fn controller_scale(&self, pod: &Pod) -> Result<Option<(String, i32)>, kube::Error> {
         let namespace = pod.namespace().unwrap_or_default();
         let client = self.context.client.clone();
-        let Some(owner) = pods::controller_of(pod) else {
+        let Some(owner) = controller_of(&pod.metadata) else {
             return Ok(None);
         };
         match owner.kind.as_str() {
@@ -147,7 +150,7 @@ impl DisruptionController {
                 let Some(set) = self.sets.get(&key) else {
                     return Ok(None);
                 };
-                let above = pods::controller_of(set.as_ref()).filter(|o| o.kind == "Deployment");
+                let above = controller_of(&set.metadata).filter(|o| o.kind == "Deployment");
                 let Some(above) = above else {
                     let replicas = set.spec.as_ref().and_then(|s| s.replicas);
                     return Ok(Some((owner.uid.clone(), replicas.unwrap_or(1))));

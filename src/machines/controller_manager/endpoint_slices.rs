@@ -11,9 +11,12 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 
-use crate::workload_controllers::{SharedInformers, pod_template, pods};
+use crate::pods;
+use crate::workload_controllers::SharedInformers;
 use kueue_lab_runtime::api_errors::{is_conflict, is_namespace_terminating, is_not_found};
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_reference,
+};
 
 const WORKERS: usize = 5;
 /// Batch period for changes of pods.
@@ -225,7 +228,7 @@ fn desired_slices(service: &Service, endpoint_pods: &[Arc<Pod>]) -> Vec<Endpoint
             generate_name: Some(format!("{name}-")),
             namespace: service.namespace(),
             labels: Some(labels.clone()),
-            owner_references: Some(vec![pod_template::controller_reference(service)]),
+            owner_references: Some(vec![controller_reference(service)]),
             ..ObjectMeta::default()
         },
         address_type: "IPv4".to_string(),

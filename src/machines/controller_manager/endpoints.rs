@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kueue_lab_runtime::Api;
 
 use super::endpoint_slices::{EndpointSliceController, address, ports, target};
-use crate::workload_controllers::pods;
+use crate::pods;
 use kueue_lab_runtime::ObjectKey;
 use kueue_lab_runtime::api_errors::is_not_found;
 

@@ -11,7 +11,8 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 
 use crate::kubelet::CONTROL_PLANE_NODE;
-use crate::workload_controllers::{SharedInformers, pods};
+use crate::pods;
+use crate::workload_controllers::SharedInformers;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::claim_of_template::{POD_CLAIM_NAME, claim_of_template};
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pods::{is_terminal, node_of};
 use crate::resource_claims::{
     BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
     has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
     special_claim_name,
 };
-use crate::workload_controllers::pods::is_terminal;
 use kueue_lab_runtime::api_errors::{error_message, is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -118,7 +118,7 @@ impl ResourceClaimController {
             if name.must_check_owner && is_for_pod(pod, &claim).is_err() {
                 return false;
             }
-            if is_scheduled(pod)
+            if node_of(pod).is_some()
                 && allocation(&claim).is_some()
                 && !is_reserved_for_pod(pod, &claim)
             {
@@ -183,7 +183,7 @@ impl ResourceClaimController {
                 Err(error) => return Err(error.into()),
             }
         }
-        if is_scheduled(&pod) {
+        if node_of(&pod).is_some() {
             self.reserve_claims(key).await?;
         }
         Ok(ReconcileResult::Done)
@@ -373,12 +373,7 @@ impl ResourceClaimController {
     }
 }
 
-fn is_scheduled(pod: &Pod) -> bool {
-    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
-    node.is_some_and(|node| !node.is_empty())
-}
-
 /// Whether no container of a pod runs or will run.
 fn is_done(pod: &Pod) -> bool {
-    is_terminal(pod) || (pod.metadata.deletion_timestamp.is_some() && !is_scheduled(pod))
+    is_terminal(pod) || (pod.metadata.deletion_timestamp.is_some() && node_of(pod).is_none())
 }

@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::discovery::{DiscoveredKind, DiscoveredKinds};
-use crate::workload_controllers::{SharedInformers, pods};
+use crate::pods;
+use crate::workload_controllers::SharedInformers;
 use kueue_lab_codec::Codec;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_quota::pod_requests::{ResourceList, add_resource_list};

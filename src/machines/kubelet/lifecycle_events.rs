@@ -6,7 +6,8 @@ use kube::ResourceExt;
 use super::pod_workers::Shared;
 use super::simulated_container::{ContainerPhase, ContainerRole};
 use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
-use crate::event_recorder::{NewEvent, object_reference};
+use crate::event_recorder::NewEvent;
+use kueue_lab_runtime::object_reference;
 
 impl Shared {
     /// Records Events and container instances of lifecycle changes.

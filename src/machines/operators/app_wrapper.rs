@@ -10,7 +10,7 @@ use super::job_status;
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::phase;
+use crate::pods::phase;
 
 /// Label: the AppWrapper of an object or pod.
 pub(super) const NAME_LABEL: &str = "workload.codeflare.dev/appwrapper";

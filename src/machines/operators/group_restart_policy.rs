@@ -8,7 +8,8 @@ use kube::ResourceExt;
 use super::child_objects::label;
 use super::leader_worker_set::{GROUP_KEY, REVISION, is_owned_by};
 use super::observed::Observed;
-use crate::workload_controllers::pods::{controller_of, is_deleting};
+use crate::pods::is_deleting;
+use kueue_lab_runtime::controller_of;
 
 /// The name of the pod because of which the group of a leader restarts as a whole, upstream's
 /// `handleRestartPolicy`.
@@ -20,7 +21,7 @@ pub(super) fn failed_pod(set: &Observed<'_>, leader: &Pod, size: usize) -> Optio
     let workers = workers.filter(|workers| is_owned_by(workers, leader));
     let of_group = |pod: &Pod| {
         let is_worker = workers.is_some_and(|workers| {
-            controller_of(pod).map(|owner| &owner.uid) == workers.metadata.uid.as_ref()
+            controller_of(&pod.metadata).map(|owner| &owner.uid) == workers.metadata.uid.as_ref()
         });
         label(pod, GROUP_KEY) == Some(key)
             && label(pod, REVISION) == label(leader, REVISION)

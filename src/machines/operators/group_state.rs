@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use super::child_objects::{count, label};
 use super::leader_worker_set::{GROUP_KEY, REVISION, leaders};
 use super::observed::Observed;
-use crate::workload_controllers::pods::{is_deleting, is_ready};
+use crate::pods::{is_deleting, is_ready};
 
 /// The state of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use super::group_state::{GroupState, group_state};
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{is_deleting, is_ready};
+use crate::pods::{is_deleting, is_ready};
 
 /// Label: the LeaderWorkerSet of a pod or StatefulSet.
 pub(super) const NAME_LABEL: &str = "leaderworkerset.sigs.k8s.io/name";

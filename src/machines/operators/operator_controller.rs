@@ -17,14 +17,16 @@ use super::observed::Observed;
 use super::plan::{ChildReference, NOT_SIMULATED, Plan, controller_reference};
 use super::registry::{OPERATORS, Operator, WATCHED, resource};
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pods::controller_uid;
 use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
-use crate::workload_controllers::pods::{controller_of, controller_uid};
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 const WORKERS: usize = 5;
 
@@ -116,7 +118,7 @@ fn owner_keys<K: Resource>(object: &K) -> Vec<OperatorKey> {
     for (index, operator) in OPERATORS.iter().enumerate() {
         let name = match operator.label {
             Some(label) => object.labels().get(label),
-            None => controller_of(object)
+            None => controller_of(object.meta())
                 .filter(|o| o.kind == operator.kind && o.api_version == operator.api_version())
                 .map(|o| &o.name),
         };

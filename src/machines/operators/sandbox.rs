@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::child_objects::{self, count, has_containers};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
+use crate::pods::{is_deleting, is_ready, phase};
 use crate::workload_controllers::apps::template_hash::fnv32a;
-use crate::workload_controllers::pods::{is_deleting, is_ready, phase};
 
 /// Label: the hash of the name of the sandbox of a pod or service.
 const NAME_HASH: &str = "agents.x-k8s.io/sandbox-name-hash";

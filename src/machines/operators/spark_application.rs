@@ -12,7 +12,7 @@ use super::child_objects::{self, count, items, label};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, MAX_CREATED, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{is_deleting, is_terminal, phase};
+use crate::pods::{is_deleting, is_terminal, phase};
 
 /// Label: the application of a pod.
 pub(super) const NAME_LABEL: &str = "sparkoperator.k8s.io/app-name";

@@ -10,10 +10,9 @@ use kube::core::NamespaceResourceScope;
 use kube::core::labels::{Selector, SelectorExt};
 use kube::{Resource, ResourceExt};
 use kueue_lab_codec::Codec;
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, controller_of, controller_reference};
 use serde_json::{Value, json};
 
-use super::pod_template::controller_reference;
 use kueue_lab_runtime::Informer;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 
@@ -24,7 +23,7 @@ pub(crate) const CONTROLLER_UID_INDEX: &str = "controller";
 
 /// The values of [`UNCONTROLLED`].
 pub(crate) fn uncontrolled<K: Resource>(object: &K) -> Vec<String> {
-    match super::pods::controller_of(object) {
+    match controller_of(object.meta()) {
         Some(_) => Vec::new(),
         None => object.namespace().into_iter().collect(),
     }

@@ -7,7 +7,6 @@ pub(crate) mod cronjob;
 pub mod job;
 pub(crate) mod pod_control;
 pub(crate) mod pod_template;
-pub mod pods;
 mod shared_informers;
 mod start_controllers;
 pub(crate) mod ttl_after_finished;

@@ -1,9 +1,9 @@
 //! Pods from a controller's template. Must not depend on any controller.
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
+use kueue_lab_runtime::controller_reference;
 
 /// The maximum length of `generateName` that the API server keeps.
 const LONGEST_PREFIX: usize = 58;
@@ -26,18 +26,6 @@ pub(crate) fn pod_from_template<K: Resource<DynamicType = ()>>(
         },
         spec: template.spec.clone(),
         status: None,
-    }
-}
-
-/// The controller reference to `owner`.
-pub(crate) fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
-    OwnerReference {
-        api_version: K::api_version(&()).to_string(),
-        kind: K::kind(&()).to_string(),
-        name: owner.name_any(),
-        uid: owner.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
     }
 }
 

@@ -4,9 +4,10 @@ use k8s_openapi::api::apps::v1::{ControllerRevision, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 
+use super::controller_ref_manager;
 use super::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject, UNCONTROLLED};
-use super::{controller_ref_manager, pods};
 use crate::event_recorder::EventRecorder;
+use crate::pods;
 use crate::resource_claims;
 use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
 

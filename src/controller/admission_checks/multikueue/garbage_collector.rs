@@ -2,12 +2,11 @@
 //! their jobs.
 
 use kube::api::{DeleteParams, ListParams};
-use kueue_lab_runtime::{Api, ObjectKey};
+use kueue_lab_runtime::{Api, ObjectKey, controller_of};
 
 use super::context::MultiKueueContext;
 use super::remote_client::RemoteClient;
 use crate::jobs::error::JobError;
-use crate::jobs::integration_manager::controller_of;
 use crate::jobs::multikueue::delete_remote_object_if_owned;
 use crate::workload_patching::ignore_not_found;
 use kueue_lab_admission::workload::predicates;

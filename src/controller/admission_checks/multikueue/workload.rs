@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult};
+use kueue_lab_runtime::{Change, Informer, ObjectKey, ReconcileResult, controller_of};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use super::reconcile_group::reconcile_group;
 use super::workload_group::WorkloadGroup;
 use crate::informers::{BY_OWNER_NAME, owner_key};
 use crate::jobs::error::JobError;
-use crate::jobs::integration_manager::{Gvk, controller_of};
+use crate::jobs::integration_manager::Gvk;
 use crate::jobs::multikueue::Adapter;
 use crate::workload_patching::{StatusApplyMode, apply_workload_status};
 use kueue_lab_admission::messages::truncate_condition;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PodTemplate, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::Resource;
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, controller_reference};
 use serde_json::json;
 
 use super::controller::{
@@ -27,18 +26,6 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, ProvisioningRequestConfigSpec, ResourceFlavor, Workload,
 };
 use kueue_lab_runtime::ObjectKey;
-
-fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
-    let meta = owner.meta();
-    OwnerReference {
-        api_version: K::api_version(&()).into_owned(),
-        kind: K::kind(&()).into_owned(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    }
-}
 
 fn metadata(namespace: &str, name: String, owner: OwnerReference) -> ObjectMeta {
     ObjectMeta {

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DeleteParams;
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, controller_of, object_reference};
 
 use super::pod_job::{GVK, PodJob, construct_pod_set};
 use super::pod_state::{
@@ -14,14 +14,12 @@ use super::pod_state::{
     pod_role_hash,
 };
 use super::start_stop;
-use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
 use crate::job_annotations;
 use crate::jobs::construct_workload;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
 use crate::jobs::integration_context::IntegrationContext;
-use crate::jobs::integration_manager::controller_of;
 use crate::jobs::metadata_to_copy::MetadataToCopy;
 use crate::jobs::patching::update_workload;
 use crate::object_meta;

@@ -9,11 +9,10 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::api::DeleteParams;
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, object_reference};
 
 use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_role_hash};
 use super::{pod_group, pod_state, start_stop, waiting_for_replacement_pods};
-use crate::event_recorder::object_reference;
 use crate::expectations::UidExpectations;
 use crate::job_annotations;
 use crate::jobs::error::{JobError, ignore_not_found};

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, object_reference};
 use serde_json::json;
 
 use super::pod_state::is_gated;
 use crate::MetricEvent;
-use crate::event_recorder::object_reference;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::patching::{PatchTarget, patch_object};

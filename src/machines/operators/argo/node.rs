@@ -11,7 +11,7 @@ use super::super::observed::{Observed, parse_timestamp};
 use super::super::plan::MAX_CREATED;
 use super::super::substitution::{Brackets, Variables, substitute};
 use super::node_pod::{is_pod_of, node_id, node_pod};
-use crate::workload_controllers::pods::{is_active, phase};
+use crate::pods::{is_active, phase};
 
 const BRACKETS: Brackets = Brackets {
     open: "{{",

@@ -11,7 +11,7 @@ use super::super::plan::{ChildReference, Plan};
 use super::super::substitution::Variables;
 use super::node::{Nodes, Phase};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{is_deleting, is_terminal};
+use crate::pods::{is_deleting, is_terminal};
 
 /// Reconciles a Workflow.
 pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {

@@ -11,7 +11,7 @@ use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::delete_pods;
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{is_deleting, is_ready, is_terminal, phase};
+use crate::pods::{is_deleting, is_ready, is_terminal, phase};
 
 /// The value of the label `operator-name`.
 const OPERATOR: &str = "mpi-operator";

@@ -12,7 +12,7 @@ use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::{clean_up, delete_pods};
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{is_deleting, phase};
+use crate::pods::{is_deleting, phase};
 
 /// Exit codes from which on `restartPolicy: ExitCode` restarts a pod.
 const RETRYABLE_EXIT_CODE: i32 = 128;

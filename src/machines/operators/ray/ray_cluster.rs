@@ -11,7 +11,7 @@ use super::super::observed::Observed;
 use super::super::plan::{ChildReference, MAX_CREATED, Plan};
 use super::DISABLE_HEAD_RESTART;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
-use crate::workload_controllers::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
+use crate::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
 use kueue_lab_quantity::Quantity;
 
 /// Reconciles a RayCluster.
@@ -117,7 +117,7 @@ fn status(cluster: &Observed<'_>) -> Value {
     status["minWorkerReplicas"] = json!(total("minReplicas", 0));
     status["maxWorkerReplicas"] = json!(total("maxReplicas", i32::MAX as usize));
     status["readyWorkerReplicas"] = json!(workers().filter(|pod| is_ready(pod)).count());
-    let phase = |pod: &Pod| crate::workload_controllers::pods::phase(pod).to_owned();
+    let phase = |pod: &Pod| crate::pods::phase(pod).to_owned();
     let available = workers().filter(|pod| phase(pod) == "Running").count();
     status["availableWorkerReplicas"] = json!(available);
     for (field, amount) in desired_resources(spec) {

@@ -15,7 +15,7 @@ use super::run_status::{finish, may_be_resolved, outcome, remaining_time, set_ru
 use super::task_pod::task_pod;
 use super::{DEFAULT_TIMEOUT, parameters};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods::{condition, is_deleting, is_terminal, phase};
+use crate::pods::{condition, is_deleting, is_terminal, phase};
 use kueue_lab_runtime::ObjectKey;
 
 /// `spec.status` of a cancelled TaskRun.

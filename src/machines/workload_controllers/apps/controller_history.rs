@@ -12,11 +12,11 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::template_hash;
+use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject};
-use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::api_errors::is_not_found;
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, controller_reference};
 
 /// The label with the hash of a revision.
 const HASH: &str = "controller.kubernetes.io/hash";
@@ -92,7 +92,7 @@ impl ControllerHistory {
                 name: Some(format!("{}-{hash}", set.name_any())),
                 namespace: set.namespace(),
                 labels: Some(labels),
-                owner_references: Some(vec![pod_template::controller_reference(set)]),
+                owner_references: Some(vec![controller_reference(set)]),
                 ..ObjectMeta::default()
             },
             data: Some(RawExtension(data)),

@@ -17,11 +17,14 @@ use kube::ResourceExt;
 use super::controller_history::ControllerHistory;
 use super::daemonset_node_predicate::{DAEMON_TOLERATIONS, should_run_on_node};
 use super::statefulset::identity::{REVISION, revision_of};
+use crate::pods;
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
-use crate::workload_controllers::{SharedInformers, pod_template, pods};
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use crate::workload_controllers::{SharedInformers, pod_template};
+use kueue_lab_runtime::{
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 const WORKERS: usize = 2;
 
@@ -40,7 +43,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let on_pod = queue.clone();
     controller.pods.add_event_handler(move |change| {
         let pod = change.object();
-        let owner = pods::controller_of(pod.as_ref()).filter(|o| o.kind == "DaemonSet");
+        let owner = controller_of(&pod.metadata).filter(|o| o.kind == "DaemonSet");
         if let Some(owner) = owner {
             let namespace = pod.namespace().unwrap_or_default();
             on_pod.add(ObjectKey::new(namespace, owner.name.as_str()));

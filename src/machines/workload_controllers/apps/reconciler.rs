@@ -8,9 +8,10 @@ use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 
 use crate::workload_controllers::controller_ref_manager::{self, NamespacedObject};
-use crate::workload_controllers::pods;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 /// A kind that these controllers reconcile: it owns pods and has a status.
 pub(super) trait OwnerObject: NamespacedObject + Serialize {}
@@ -115,7 +116,7 @@ fn owner_keys<K: OwnerObject>(
     selector: fn(&K) -> Option<&LabelSelector>,
 ) -> Vec<ObjectKey> {
     let namespace = dependent.namespace().unwrap_or_default();
-    if let Some(owner) = pods::controller_of(dependent) {
+    if let Some(owner) = controller_of(dependent.meta()) {
         let ours = owner.kind == K::kind(&()) && owner.api_version == K::api_version(&());
         let key = ObjectKey::new(namespace, owner.name.as_str());
         return ours.then_some(key).into_iter().collect();

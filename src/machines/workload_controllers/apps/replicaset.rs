@@ -11,12 +11,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::ResourceExt;
 
 use super::reconciler::{self, Reconciler};
+use crate::pods;
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
-use crate::workload_controllers::{SharedInformers, pod_template, pods};
+use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::error_message;
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 /// Maximum number of pods created or deleted per sync.
 const BURST_REPLICAS: usize = 500;
@@ -147,7 +150,7 @@ impl ReplicaSetController {
 
     /// The number of active pods per node of this set and its siblings, for the deletion order.
     fn related_pods_per_node(&self, set: &ReplicaSet) -> HashMap<String, usize> {
-        let siblings = match pods::controller_of(set) {
+        let siblings = match controller_of(&set.metadata) {
             Some(owner) => self.sets.by_index(CONTROLLER_UID_INDEX, &owner.uid),
             None => Vec::new(),
         };

@@ -9,13 +9,16 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 
 use super::sync_cron_job;
 use super::sync_cron_job::{CronJobPlan, ScheduledJob, sync_cron_job};
-use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
+use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
-use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+    controller_reference, object_reference,
+};
 
 const WORKERS: usize = 2;
 /// Annotation of a Job with its scheduled time.
@@ -37,7 +40,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let on_job = queue.clone();
     controller.jobs.add_event_handler(move |change| {
         let job = change.object();
-        if let Some(owner) = pods::controller_of(job.as_ref()).filter(|o| o.kind == "CronJob") {
+        if let Some(owner) = controller_of(&job.metadata).filter(|o| o.kind == "CronJob") {
             let namespace = job.namespace().unwrap_or_default();
             on_job.add(ObjectKey::new(namespace, owner.name.as_str()));
         }
@@ -124,7 +127,7 @@ impl CronJobController {
             }
             Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
                 let known = api.get(&job.name_any()).await?;
-                if pods::controller_of(&known).map(|o| o.uid.clone()) != cron.uid() {
+                if controller_of(&known.metadata).map(|o| o.uid.clone()) != cron.uid() {
                     return Ok(());
                 }
                 known
@@ -205,7 +208,7 @@ fn job(cron: &CronJob, spec: &CronJobSpec, at: Timestamp) -> Job {
             namespace: cron.namespace(),
             labels: from.labels,
             annotations: Some(annotations),
-            owner_references: Some(vec![pod_template::controller_reference(cron)]),
+            owner_references: Some(vec![controller_reference(cron)]),
             ..ObjectMeta::default()
         },
         spec: spec.job_template.spec.clone(),

@@ -10,9 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use crate::event_recorder::NewEvent;
+use crate::pods;
 use crate::workload_controllers::job::conditions;
-use crate::workload_controllers::pods;
 use kueue_lab_cron::Schedule;
+use kueue_lab_runtime::object_reference;
 
 /// Maximum number of missed times that are enumerated; with more, the last one is used.
 const MISSED: usize = 100;
@@ -71,7 +72,7 @@ impl CronJobPlan {
                     );
                     self.events.push(NewEvent::warning("UnexpectedJob", text));
                     // Added to `status.active`, so that the Event is recorded once.
-                    active.push(crate::event_recorder::object_reference(job.as_ref()));
+                    active.push(object_reference(job.as_ref()));
                 }
                 continue;
             };

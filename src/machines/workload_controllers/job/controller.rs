@@ -16,10 +16,13 @@ use super::sync_job::{SyncPlan, sync_job};
 use super::track_job_status::ManagedPods;
 use super::{CONTROLLER_NAME, JOB_TRACKING_FINALIZER};
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pods;
+use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
-use crate::workload_controllers::{SharedInformers, pods};
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 /// Batch period for changes of pods.
 const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);
@@ -129,7 +132,7 @@ impl JobController {
 
     /// The Job that controls the pod, if it exists.
     fn controlling_job(&self, pod: &Pod) -> Option<Arc<Job>> {
-        let owner = pods::controller_of(pod).filter(|o| is_job(&o.api_version, &o.kind))?;
+        let owner = controller_of(&pod.metadata).filter(|o| is_job(&o.api_version, &o.kind))?;
         let key = ObjectKey::new(pod.namespace().unwrap_or_default(), owner.name.as_str());
         let job = self.jobs.get(&key)?;
         (job.metadata.uid.as_deref() == Some(owner.uid.as_str())).then_some(job)
@@ -226,7 +229,7 @@ impl JobController {
         let Some(pod) = self.pods.get(&key) else {
             return Ok(ReconcileResult::Done);
         };
-        if let Some(owner) = pods::controller_of(pod.as_ref()) {
+        if let Some(owner) = controller_of(&pod.metadata) {
             if !is_job(&owner.api_version, &owner.kind) {
                 return Ok(ReconcileResult::Done);
             }

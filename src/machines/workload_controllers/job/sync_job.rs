@@ -17,7 +17,7 @@ use super::sync_context::{
     only_replace_failed_pods,
 };
 use super::{job_pod, pod_failure_policy, success_policy};
-use crate::workload_controllers::pods;
+use crate::pods;
 use kueue_lab_clock::whole_seconds;
 
 /// Maximum number of pods created or deleted per sync, so that a large Job does not starve small

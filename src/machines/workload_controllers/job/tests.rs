@@ -14,7 +14,7 @@ use super::backoff::Backoff;
 use super::sync_job::sync_job;
 use super::track_job_status::ManagedPods;
 use super::*;
-use crate::workload_controllers::pods;
+use crate::pods;
 
 /// A Job with its pods; plans are applied at once.
 struct SimulatedJob {

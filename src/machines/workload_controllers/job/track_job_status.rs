@@ -20,7 +20,7 @@ use super::sync_context::{SyncJobContext, is_indexed, is_pod_failed, is_suspende
 use super::sync_job::{FinishedCondition, SyncPlan};
 use super::{JOB_TRACKING_FINALIZER, pod_failure_policy};
 use crate::event_recorder::NewEvent;
-use crate::workload_controllers::pods;
+use crate::pods;
 use kueue_lab_clock::whole_seconds;
 
 /// Maximum number of uncounted UIDs in the status.

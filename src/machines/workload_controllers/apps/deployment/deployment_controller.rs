@@ -12,11 +12,14 @@ use super::deployment_util::{REVISION, find_new_replica_set, size};
 use super::sync_deployment::DeploymentPlan;
 use super::{progress, status, sync_deployment};
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pods;
+use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
-use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::api_errors::{error_message, is_not_found};
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{
+    Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+};
 
 const WORKERS: usize = 5;
 
@@ -52,9 +55,9 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
 
 fn deployment_for_pod(sets: &Informer<ReplicaSet>, pod: &Pod) -> Option<ObjectKey> {
     let namespace = pod.namespace().unwrap_or_default();
-    let owner = pods::controller_of(pod).filter(|o| o.kind == "ReplicaSet")?;
+    let owner = controller_of(&pod.metadata).filter(|o| o.kind == "ReplicaSet")?;
     let set = sets.get(&ObjectKey::new(namespace.as_str(), owner.name.as_str()))?;
-    let owner = pods::controller_of(set.as_ref()).filter(|o| o.kind == "Deployment")?;
+    let owner = controller_of(&set.metadata).filter(|o| o.kind == "Deployment")?;
     Some(ObjectKey::new(namespace, owner.name.as_str()))
 }
 
@@ -169,7 +172,7 @@ impl DeploymentController {
         let name = set.name_any();
         if matches!(&error, kube::Error::Api(status) if status.reason == "AlreadyExists") {
             let present = api.get(&name).await?;
-            let ours = pods::controller_of(&present).map(|o| o.uid.clone()) == deployment.uid();
+            let ours = controller_of(&present.metadata).map(|o| o.uid.clone()) == deployment.uid();
             if ours && find_new_replica_set(deployment, std::slice::from_ref(&present)).is_some() {
                 return Ok(present);
             }

@@ -9,8 +9,9 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
 use crate::int_or_percent::scaled_value_from_int_or_percent;
+use crate::pods;
 use crate::workload_controllers::apps::template_hash;
-use crate::workload_controllers::{pod_template, pods};
+use kueue_lab_runtime::controller_reference;
 
 /// The label that distinguishes the pods of ReplicaSets.
 pub(super) const HASH: &str = "pod-template-hash";
@@ -182,7 +183,7 @@ pub(super) fn new_replica_set(
             name: Some(format!("{}-{hash}", deployment.name_any())),
             namespace: deployment.namespace(),
             labels: Some(labels),
-            owner_references: Some(vec![pod_template::controller_reference(deployment)]),
+            owner_references: Some(vec![controller_reference(deployment)]),
             ..ObjectMeta::default()
         },
         spec: Some(ReplicaSetSpec {

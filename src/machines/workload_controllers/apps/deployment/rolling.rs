@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::deployment_util::{self, available, replicas, size};
 use super::sync_deployment::{DeploymentPlan, cleanup_deployment, deployment_complete};
-use crate::workload_controllers::pods;
+use crate::pods;
 
 /// Scales the new ReplicaSet up and old ones down within `maxSurge` and `maxUnavailable`.
 pub(super) fn rollout_rolling(

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use super::deployment_util::{self, available, replicas, size};
 use super::recreate::rollout_recreate;
 use super::rolling::rollout_rolling;
-use crate::workload_controllers::pods;
+use crate::pods;
 
 /// The changes of one sync.
 #[derive(Clone, Debug, Default)]

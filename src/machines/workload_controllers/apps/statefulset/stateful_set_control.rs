@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::identity::{ordinal, revision_of};
-use crate::workload_controllers::pods;
+use crate::pods;
 
 /// One change of a pod.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
+use kueue_lab_runtime::controller_of;
 
 /// The phase; empty if none was reported.
 pub fn phase(pod: &Pod) -> &str {
@@ -59,19 +59,9 @@ pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
     ready.last_transition_time.as_ref().map(|t| t.0)
 }
 
-/// The controller of the object, if any.
-pub fn controller_of<K: kube::Resource>(object: &K) -> Option<&OwnerReference> {
-    let owners = object
-        .meta()
-        .owner_references
-        .as_deref()
-        .unwrap_or_default();
-    owners.iter().find(|o| o.controller == Some(true))
-}
-
 /// Informer index by the UID of the controller.
 pub(crate) fn controller_uid<K: kube::Resource>(object: &K) -> Vec<String> {
-    let owner = controller_of(object);
+    let owner = controller_of(object.meta());
     owner.map(|o| o.uid.clone()).into_iter().collect()
 }
 
