@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::capacity::outstanding_pods;
 use crate::nodes::VirtualNodeController;
+use crate::pods::{is_terminal, node_of};
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_runtime::{Context, Informer};
 
@@ -64,10 +65,9 @@ impl ScaleDown {
     fn is_needed(&self, node: &str) -> bool {
         let pods = self.pods.list();
         let holds = |pod: &Pod| {
-            let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
             let mut owners = pod.metadata.owner_references.iter().flatten();
-            pod.spec.as_ref().and_then(|s| s.node_name.as_deref()) == Some(node)
-                && !matches!(phase, Some("Succeeded" | "Failed"))
+            node_of(pod) == Some(node)
+                && !is_terminal(pod)
                 && !owners.any(|owner| owner.kind == "DaemonSet")
         };
         let requests = self.requests.list();

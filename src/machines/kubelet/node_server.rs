@@ -9,11 +9,12 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kueue_lab_streaming::port_forward::PodConnection;
 use serde_json::json;
 
 use super::pod_workers::Kubelet;
+use crate::pods::phase;
 
 /// The port of a kubelet whose node does not tell it.
 const KUBELET_PORT: i32 = 10250;
@@ -73,7 +74,7 @@ impl Kubelet {
                 response(StatusCode::OK, "application/json", list.to_string())
             }
             "/metrics" => {
-                let running = pods().iter().filter(|pod| is_running(pod)).count();
+                let running = pods().iter().filter(|pod| phase(pod) == "Running").count();
                 let text = format!(
                     "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.\n\
                      # TYPE kubelet_node_name gauge\n\
@@ -95,11 +96,6 @@ fn kubelet_port(node: &Node) -> i32 {
     let endpoints = status.and_then(|s| s.daemon_endpoints.as_ref());
     let endpoint = endpoints.and_then(|e| e.kubelet_endpoint.as_ref());
     endpoint.map_or(KUBELET_PORT, |endpoint| endpoint.port)
-}
-
-fn is_running(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-    phase == Some("Running")
 }
 
 fn response(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {

@@ -10,6 +10,7 @@ use super::logs::{LogError, LogQuery, LogStore};
 use super::server::{ContainerLogError, ContainerLogRequest, LogSource};
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
+use crate::pods::node_of;
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Informer, ObjectKey};
 
@@ -25,8 +26,7 @@ pub(super) struct PodLogSource {
 impl PodLogSource {
     /// Whether a pod is on a node of this kubelet.
     fn serves_pod(&self, pod: &Pod) -> bool {
-        let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
-        let node = node.and_then(|name| self.nodes.get(&ObjectKey::cluster(name)));
+        let node = node_of(pod).and_then(|name| self.nodes.get(&ObjectKey::cluster(name)));
         node.is_some_and(|node| self.node_scope.contains(&node))
     }
 

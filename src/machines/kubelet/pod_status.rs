@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::simulated_container::{ContainerPhase, ContainerRole, SimulatedContainer, Termination};
 use super::simulated_pod::SimulatedPod;
+use super::streams::image_name;
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::ObjectKey;
 
@@ -193,7 +194,7 @@ fn container_status(
         let hash = digest(&[&container.image]);
         format!(
             "docker.io/library/{}@sha256:{hash}",
-            repository(&container.image)
+            image_name(&container.image)
         )
     });
     ContainerStatus {
@@ -219,13 +220,6 @@ fn is_ready(container: &SimulatedContainer, pod: &Pod, now: Timestamp) -> bool {
     let annotation = annotations.and_then(|annotations| annotations.get(READY_ANNOTATION));
     let is_held = annotation.is_some_and(|value| value == "false");
     container.is_ready(now) && !(is_held && container.role == ContainerRole::Main)
-}
-
-/// The name of an image without registry, tag and digest.
-fn repository(image: &str) -> &str {
-    let name = image.split('@').next().unwrap_or_default();
-    let name = name.rsplit('/').next().unwrap_or_default();
-    name.split(':').next().unwrap_or_default()
 }
 
 /// Type, whether it holds, reason, message.

@@ -27,6 +27,7 @@ use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
 use super::streams::ContainerRuntime;
 use crate::event_recorder::EventRecorder;
+use crate::pods::{is_terminal, node_of};
 use crate::resource_claims;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use kueue_lab_skylet::JobsController;
@@ -212,16 +213,6 @@ impl Kubelet {
             self.shared.queue.add(ObjectKey::of(&*pod));
         }
     }
-}
-
-fn node_of(pod: &Pod) -> Option<&str> {
-    let node = pod.spec.as_ref()?.node_name.as_deref();
-    node.filter(|n| !n.is_empty())
-}
-
-fn is_terminal(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
 }
 
 impl Shared {

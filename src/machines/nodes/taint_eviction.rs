@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::pod_eviction::{Eviction, add_condition_and_delete_pod};
+use crate::pods::node_of;
 use crate::scheduler::tolerates;
 use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -46,11 +47,11 @@ pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<P
     pods.add_event_handler(move |change| {
         let relevant = match change {
             Change::Updated { old, new } => {
-                node_name(old) != node_name(new) || tolerations(old).ne(tolerations(new))
+                node_of(old) != node_of(new) || tolerations(old).ne(tolerations(new))
             }
             Change::Added(_) | Change::Deleted(_) => true,
         };
-        if relevant && node_name(change.object()).is_some() {
+        if relevant && node_of(change.object()).is_some() {
             wake.add(ObjectKey::of(change.object().as_ref()));
         }
     });
@@ -73,11 +74,6 @@ fn no_execute_taints(node: &Node) -> impl Iterator<Item = &Taint> {
     let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
     let taints = taints.into_iter().flatten();
     taints.filter(|taint| taint.effect == "NoExecute")
-}
-
-fn node_name(pod: &Pod) -> Option<&str> {
-    let node = pod.spec.as_ref()?.node_name.as_deref();
-    node.filter(|node| !node.is_empty())
 }
 
 fn tolerations(pod: &Pod) -> impl Iterator<Item = &k8s_openapi::api::core::v1::Toleration> {
@@ -118,7 +114,7 @@ impl TaintEvictionController {
     async fn reconcile(&self, key: &ObjectKey) -> kube::Result<ReconcileResult> {
         let pod = self.pods.get(key);
         let pod = pod.filter(|pod| pod.metadata.deletion_timestamp.is_none());
-        let node = pod.as_deref().and_then(node_name);
+        let node = pod.as_deref().and_then(node_of);
         let node = node.and_then(|node| self.nodes.get(&ObjectKey::cluster(node)));
         let (Some(pod), Some(node)) = (pod, node) else {
             self.cancel_scheduled_eviction(key, None);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, PodCondition};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kueue_lab_runtime::Api;
@@ -13,6 +13,7 @@ use super::dynamic_resources::ClaimToBind;
 use super::scheduling_loop::Scheduler;
 use super::{NAME, PodInfo};
 use crate::event_recorder::NewEvent;
+use crate::pods::condition;
 use kueue_lab_runtime::ObjectKey;
 
 /// The reason of pods that fit no node.
@@ -176,9 +177,4 @@ impl Scheduler {
     fn time(&self) -> Time {
         self.context.clock.time()
     }
-}
-
-fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
-    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|c| c.type_ == kind)
 }

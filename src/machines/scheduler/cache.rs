@@ -11,6 +11,7 @@ use super::dynamic_resources::DraManager;
 use super::filter::Nodes;
 use super::scheduling_queue::SchedulingQueue;
 use super::{NAME, NodeInfo, PodInfo};
+use crate::pods::{is_terminal, node_of};
 use crate::resource_claims;
 use kueue_lab_runtime::ObjectKey;
 
@@ -142,18 +143,9 @@ impl SchedulerState {
         info.set_device_resources(&self.device_resources);
         let info = Arc::new(info);
         let key = info.key.clone();
-        let spec = info.spec();
-        let ended = info
-            .pod
-            .status
-            .as_ref()
-            .and_then(|s| s.phase.as_deref())
-            .is_some_and(|phase| matches!(phase, "Succeeded" | "Failed"));
-        let node = spec
-            .and_then(|s| s.node_name.clone())
-            .filter(|n| !n.is_empty());
+        let node = node_of(&info.pod).map(str::to_owned);
         match node {
-            _ if ended => self.delete_pod(&key),
+            _ if is_terminal(&info.pod) => self.delete_pod(&key),
             Some(node) => {
                 self.remove_pending(&key);
                 self.assign_pod(info, node);

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::pod_workers::{Kubelet, Shared};
 use super::container_runtime::RunningInstance;
+use crate::pods::node_of;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_runtime::ObjectKey;
@@ -84,8 +85,7 @@ fn resource(spec: &ContainerSpec, name: &str) -> Option<u64> {
 /// The GPUs of a container; product and memory are those of the node's labels.
 fn gpus(shared: &Shared, pod: &Pod, spec: &ContainerSpec) -> Vec<Gpu> {
     let count = resource(spec, NVIDIA_GPU).unwrap_or(0).min(GPUS);
-    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref());
-    let node = node.and_then(|name| shared.node(name));
+    let node = node_of(pod).and_then(|name| shared.node(name));
     let label = |key: &str| {
         let labels = node.as_ref()?.metadata.labels.as_ref()?;
         labels.get(key).cloned()

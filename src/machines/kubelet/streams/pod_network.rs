@@ -21,6 +21,7 @@ use super::super::pod_servers::{self, ServerContext, pod_server};
 use super::super::pod_workers::Kubelet;
 use super::super::simulated_container::ContainerPhase;
 use super::container_runtime::container_spec;
+use crate::pods::is_terminal;
 use kueue_lab_runtime::{Api, ObjectKey};
 
 /// The Service of the API server in the namespace default, and its EndpointSlice.
@@ -127,10 +128,9 @@ impl Kubelet {
         client: Option<IpAddr>,
     ) -> Option<Option<PodConnection>> {
         let pods = self.shared().pods.list();
-        let with_ip = pods.iter().filter(|pod| {
-            let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-            pod_ip(pod) == Some(address) && !matches!(phase, Some("Succeeded" | "Failed"))
-        });
+        let with_ip = pods
+            .iter()
+            .filter(|pod| pod_ip(pod) == Some(address) && !is_terminal(pod));
         let mut with_ip = with_ip.map(|pod| ObjectKey::of(&**pod)).peekable();
         with_ip.peek()?;
         Some(with_ip.find_map(|key| self.connect_to_pod(&key, port, client)))
