@@ -11,6 +11,9 @@ use super::node_pools::{
     Autoscale, Effect, NodePool, RawAutoscale, RawImage, RawNodePool, RawTaint,
 };
 use crate::resources::{CPU, MEMORY, PODS};
+use kueue_lab_api::name_validation::{
+    dns1123_label, dns1123_subdomain, label_value, qualified_name,
+};
 use kueue_lab_quantity::{Format, Quantity};
 use kueue_lab_yaml::{Located, Position, Problem};
 
@@ -362,45 +365,27 @@ pub(super) fn invalid<T>(at: Position, message: impl Into<String>) -> Result<T, 
 
 /// A DNS label: RFC 1123.
 fn is_label(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let bytes = text.as_bytes();
-    (1..=63).contains(&bytes.len())
-        && inner(bytes[0])
-        && inner(bytes[bytes.len() - 1])
-        && bytes.iter().all(|b| inner(*b) || *b == b'-')
+    dns1123_label(text).is_empty()
 }
 
 /// A DNS subdomain: RFC 1123.
 pub(super) fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_label)
+    dns1123_subdomain(text).is_empty()
 }
 
 /// The name of a node: a DNS subdomain that is also a label value.
 fn is_node_name(text: &str) -> bool {
-    text.len() <= 63 && text.split('.').all(is_label)
-}
-
-fn is_qualified_name_part(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    (1..=63).contains(&bytes.len())
-        && bytes[0].is_ascii_alphanumeric()
-        && bytes[bytes.len() - 1].is_ascii_alphanumeric()
-        && bytes
-            .iter()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    is_subdomain(text) && is_label_value(text)
 }
 
 /// A valid label value, possibly empty.
 fn is_label_value(text: &str) -> bool {
-    text.is_empty() || is_qualified_name_part(text)
+    label_value(text).is_empty()
 }
 
 /// A qualified name, with an optional DNS prefix.
 pub(super) fn is_qualified(text: &str) -> bool {
-    match text.split_once('/') {
-        None => is_qualified_name_part(text),
-        Some((domain, word)) => is_subdomain(domain) && is_qualified_name_part(word),
-    }
+    qualified_name(text).is_empty()
 }
 
 #[cfg(test)]
