@@ -1,8 +1,8 @@
-//! [`ActionError`]: why an action of a step failed.
+//! [`ActionError`]: the error of an action of a step.
 
 use kueue_lab_runtime::api_errors::error_message;
 
-/// Why an action of a step failed.
+/// The error of an action of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ActionError {
     /// The API refused a request, with this message.

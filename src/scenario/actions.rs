@@ -108,11 +108,13 @@ impl ScenarioRun<'_> {
             StepAction::SetPriority { jobs, class } => self.set_priority(jobs, class).await,
             StepAction::NodePower { node, on } => self.set_power(node, *on).await,
             StepAction::Taint { taint, add } => self.taint(taint, *add).await,
-            StepAction::AnswerCheck(answer) => self.answer_check(answer).await,
+            StepAction::UpdateAdmissionCheck(update) => self.update_admission_check(update).await,
             StepAction::ActivateCheck { check, active } => {
                 self.activate_check(check, *active).await
             }
-            StepAction::AnswerRequest(answer) => self.answer_request(answer).await,
+            StepAction::UpdateProvisioningRequest(update) => {
+                self.update_provisioning_request(update).await
+            }
             StepAction::Delete(object) => {
                 for (api, name) in self.selected_objects(object).await? {
                     api.delete(&name, &DeleteParams::background()).await?;
@@ -134,7 +136,7 @@ impl ScenarioRun<'_> {
         let written = api.patch(name, &params, &Patch::Apply(&dynamic)).await?;
         if exists.is_none() {
             let created = CreatedObject::of(&served.resource, &written);
-            self.traces.created.push(created);
+            self.clean_up.created.push(created);
         }
         self.write_status(&kind, object, &written).await?;
         self.observed.record_write(&kind, &written);
@@ -146,7 +148,7 @@ impl ScenarioRun<'_> {
         let api = self.api_of(&served, dynamic.metadata.namespace.as_deref());
         let written = api.create_strict(&PostParams::default(), &dynamic).await?;
         let created = CreatedObject::of(&served.resource, &written);
-        self.traces.created.push(created);
+        self.clean_up.created.push(created);
         self.write_status(&kind, object, &written).await?;
         self.observed.record_write(&kind, &written);
         Ok(())

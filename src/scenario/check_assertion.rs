@@ -193,7 +193,7 @@ pub(super) fn is_in_state(
     is_in_state && reason.is_none_or(|pattern| has_reason(workload, pattern))
 }
 
-/// The flavors of a Workload in words.
+/// The flavors of a Workload as text.
 pub(super) fn flavors_text(workload: &ObservedWorkload) -> String {
     match workload.flavors() {
         flavors if flavors.is_empty() => format!("is {}", workload.state()),
@@ -211,7 +211,7 @@ pub(super) fn waited(workload: &ObservedWorkload, now: Timestamp) -> Duration {
     end.duration_since(workload.created).unsigned_abs()
 }
 
-/// The time for which a Workload waited in words.
+/// The time for which a Workload waited as text.
 pub(super) fn waited_text(workload: &ObservedWorkload, now: Timestamp) -> String {
     let so_far = match workload.admissions.is_empty() {
         true => " so far",

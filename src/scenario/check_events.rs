@@ -18,11 +18,11 @@ const MAX_SHOWN: usize = 3;
 
 /// The Events of some objects.
 struct FoundEvents {
-    /// How often those happened that match.
+    /// The number of occurrences of the Events that match.
     number: usize,
-    /// Those that match, in words, the oldest first.
+    /// Those that match, as text, the oldest first.
     matching: Vec<String>,
-    /// The others, in words, the oldest first.
+    /// The others, as text, the oldest first.
     others: Vec<String>,
     /// The reasons of the others.
     reasons: BTreeSet<String>,
@@ -46,7 +46,7 @@ impl ObservedState {
         let reasons = found.reasons.iter().map(String::as_str);
         let similar = closest(reason, reasons).filter(|similar| *similar != reason);
         if !found.matching.is_empty() {
-            // They are what there are too many or too few of.
+            // Only the number of Events is wrong.
         } else if let Some(similar) = similar {
             observed = format!("{observed}; did you mean {similar:?}?");
         } else if let Some(last) = found.others.last() {
@@ -55,7 +55,7 @@ impl ObservedState {
         Err(Mismatch::new(observed))
     }
 
-    /// The Events with a reason, of an object and with a message, in words.
+    /// The Events with a reason, of an object and with a message, as text.
     pub(super) fn describe_events(
         &self,
         reason: &str,

@@ -22,7 +22,7 @@ impl ObservedState {
     }
 }
 
-/// The evictions of a Workload in words.
+/// The evictions of a Workload as text.
 pub(super) fn evictions_text(workload: &ObservedWorkload) -> String {
     match evictions(workload).as_slice() {
         [] => format!("was not evicted, it is {}", workload.state()),

@@ -27,7 +27,7 @@ impl ScenarioRun<'_> {
     /// Checks the names in a scenario. Those of a test are checked when it is loaded.
     ///
     /// # Errors
-    /// The first unknown one, with its place in the file.
+    /// The first unknown one, with its position in the file.
     pub(super) async fn check_names(&mut self, scenario: &Scenario) -> Result<(), String> {
         let Some(presets) = self.environment.presets.as_ref() else {
             return Ok(());

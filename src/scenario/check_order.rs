@@ -39,7 +39,7 @@ impl ObservedState {
         Ok(())
     }
 
-    /// The order of the first admissions of jobs in words.
+    /// The order of the first admissions of jobs as text.
     pub(super) fn order_text(&self, jobs: &[String]) -> String {
         let mut admitted: Vec<_> = self.history.matching(jobs, true).collect();
         admitted.retain(|w| !w.admissions.is_empty());

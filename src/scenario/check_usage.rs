@@ -32,7 +32,7 @@ impl ObservedState {
         }
     }
 
-    /// The usage of some resources in words.
+    /// The usage of some resources as text.
     pub(super) fn describe_usage<'r>(
         &self,
         cluster_queue: &str,

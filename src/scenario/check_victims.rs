@@ -60,7 +60,7 @@ impl ObservedState {
         })
     }
 
-    /// The last preemption of a Workload in words.
+    /// The last preemption of a Workload as text.
     pub(super) fn victim_text(&self, workload: &ObservedWorkload) -> String {
         let Some(last) = workload.preemptions.last() else {
             return format!("was not preempted, it is {}", workload.state());

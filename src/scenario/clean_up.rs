@@ -7,9 +7,9 @@ use kueue_lab_runtime::api_errors::is_not_found;
 
 use super::environment::ScenarioEnvironment;
 
-/// What a run of a scenario left behind.
+/// The clean-up of a run of a scenario: the objects and jobs to remove, and the preset to activate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ScenarioTraces {
+pub struct ScenarioCleanUp {
     /// The preset that was active before, if there are presets.
     pub(super) preset: Option<String>,
     /// The objects that the run created.
@@ -37,8 +37,8 @@ impl CreatedObject {
     }
 }
 
-impl ScenarioTraces {
-    /// The traces at the start of a run.
+impl ScenarioCleanUp {
+    /// The clean-up at the start of a run.
     pub(super) fn of(environment: &ScenarioEnvironment) -> Self {
         let presets = environment.presets.as_ref();
         Self {
@@ -49,7 +49,7 @@ impl ScenarioTraces {
 
     /// Cancels the jobs, deletes the created objects, and applies the preset that was active before the run
     /// with all of its fields. Returns one line for each problem.
-    pub async fn clean_up(&self, environment: &ScenarioEnvironment) -> Vec<String> {
+    pub async fn run(&self, environment: &ScenarioEnvironment) -> Vec<String> {
         let mut problems = Vec::new();
         for job in &self.jobs {
             environment.jobs.cancel(*job);

@@ -100,7 +100,7 @@ impl fmt::Display for Comparison {
 
 /// A unit in which comparisons are written.
 pub(super) trait Unit {
-    /// What a comparison in this unit looks like, for errors.
+    /// A description of the syntax, for errors.
     const EXPECTED: &'static str;
     /// The amount in billionths.
     fn amount(text: &str) -> Result<i128, InvalidAmount>;

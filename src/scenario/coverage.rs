@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::workload_history::WorkloadHistory;
 
-/// Parts of a queue configuration, each in words.
+/// Parts of a queue configuration, each as text.
 pub type Parts = BTreeSet<String>;
 
 fn items<'v>(object: &'v Value, field: &str) -> &'v [Value] {

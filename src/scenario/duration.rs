@@ -1,20 +1,20 @@
-//! Times in scenarios: `90s`, `2m`, `1m30s`, `500ms`, or plain seconds.
+//! Durations in scenarios: `90s`, `2m`, `1m30s`, `500ms`, or plain seconds.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error, Expected, Unexpected, Visitor};
 
-/// The longest time a scenario may name in days: ten years.
+/// The longest duration of a scenario, in days: ten years.
 const MAX_DAYS: f64 = 3650.0;
 const MAX_SECONDS: f64 = MAX_DAYS * 86_400.0;
 
-/// Why a text is no time or amount of a scenario.
+/// An invalid time or amount of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidAmount {
-    /// It is none.
+    /// The text is neither a time nor an amount.
     Syntax,
-    /// It is longer than the longest one.
+    /// It is longer than the maximum.
     TooLong,
 }
 

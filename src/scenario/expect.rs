@@ -50,7 +50,7 @@ pub enum Expected {
     Object(Box<ExpectedObject>),
     /// A state in Kueue's terms.
     Assertion(Assertion),
-    /// What must not be met from this step to the end of the scenario.
+    /// An expectation that is not met from this step to the end of the scenario.
     Never(Box<Expected>),
 }
 
@@ -207,7 +207,7 @@ impl Expected {
         }
     }
 
-    /// Whether it, or what is never to be met, is in Kueue's terms.
+    /// Whether it, or its `never` expectation, is in Kueue's terms.
     pub(super) fn has_assertion(&self) -> bool {
         match self {
             Self::Assertion(_) => true,

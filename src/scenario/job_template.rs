@@ -78,7 +78,7 @@ pub struct JobTemplate {
     pub jobs: Vec<Value>,
     /// The time between the creations of two of them.
     pub interval: Duration,
-    /// The template in words, such as `20 jobs train in gpus`.
+    /// The template as text, such as `20 jobs train in gpus`.
     pub description: String,
 }
 

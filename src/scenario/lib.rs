@@ -6,9 +6,9 @@
 
 mod action_error;
 mod actions;
+mod admission_check_actions;
 mod applied_node;
 mod assertion;
-mod check_actions;
 mod check_assertion;
 mod check_events;
 mod check_evictions;
@@ -19,7 +19,6 @@ mod check_victims;
 mod clean_up;
 mod comparison;
 mod coverage;
-mod describe_forbidden;
 mod duration;
 mod environment;
 mod expect;
@@ -30,6 +29,7 @@ mod job_template;
 mod kind_discovery;
 mod match_object;
 mod mismatch;
+mod never_violation;
 mod node_actions;
 mod observed_state;
 mod pod_selection;
@@ -47,13 +47,14 @@ mod watched_kinds;
 mod workload_history;
 
 pub use assertion::{Assertion, JobState};
-pub use clean_up::ScenarioTraces;
+pub use clean_up::ScenarioCleanUp;
 pub use comparison::Comparison;
 pub use coverage::Parts;
 pub use environment::ScenarioEnvironment;
 pub use expect::{Expectation, Expected};
 pub use format::{
-    CheckAnswer, NodeTaint, RequestAnswer, Scenario, ScenarioError, Step, StepAction, StepTrigger,
+    AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
+    StepAction, StepTrigger,
 };
 pub use job_template::JobTemplate;
 pub use pod_selection::{PodCount, PodSelection};

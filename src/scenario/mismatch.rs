@@ -1,4 +1,4 @@
-//! [`Mismatch`]: what is observed in place of what is expected.
+//! [`Mismatch`]: an observed state that is not the expected one.
 
 use super::workload_history::ObservedWorkload;
 
@@ -8,14 +8,14 @@ pub(super) const MAX_SHOWN: usize = 5;
 /// An expectation that is not met.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Mismatch {
-    /// What is observed in place of it.
+    /// The observed state.
     pub(super) observed: String,
     /// The Workloads concerned, as namespace and name.
     pub(super) workloads: Vec<(String, String)>,
 }
 
 impl Mismatch {
-    /// One without Workloads.
+    /// A mismatch without Workloads.
     pub(super) fn new(observed: impl Into<String>) -> Self {
         Self {
             observed: observed.into(),
@@ -23,7 +23,7 @@ impl Mismatch {
         }
     }
 
-    /// Writes a text before what is observed.
+    /// Writes a text before the observed state.
     pub(super) fn prepend(&mut self, text: String) {
         self.observed = match self.observed.is_empty() {
             true => text,
@@ -31,7 +31,7 @@ impl Mismatch {
         };
     }
 
-    /// Workloads with a text about each.
+    /// A mismatch with a text about each Workload.
     pub(super) fn of(
         workloads: &[&ObservedWorkload],
         text: impl Fn(&ObservedWorkload) -> String,

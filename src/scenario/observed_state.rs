@@ -52,7 +52,7 @@ pub(super) struct ObservedState {
     pub(super) exercised: Parts,
     /// The quotas and limits that are used completely, in a test.
     exhausted_limits: Option<ExhaustedLimits>,
-    /// What happened to each Workload, if Workloads are watched.
+    /// The admissions and preemptions of each Workload, if Workloads are watched.
     pub(super) history: WorkloadHistory,
     /// Job ids by name in the scenario.
     pub(super) job_ids: BTreeMap<String, u64>,
@@ -199,8 +199,8 @@ impl ObservedState {
             Expected::Assertion(assertion) => {
                 self.check_assertion(assertion, false, self.clock.now())
             }
-            Expected::Never(forbidden) => {
-                let met = match &**forbidden {
+            Expected::Never(never) => {
+                let met = match &**never {
                     Expected::Assertion(assertion) => {
                         self.check_assertion(assertion, true, self.clock.now())
                     }
@@ -212,7 +212,7 @@ impl ObservedState {
                 };
                 match met {
                     Err(_) => Ok(()),
-                    Ok(()) => Err(self.describe_forbidden(forbidden, self.clock.now())),
+                    Ok(()) => Err(self.never_violation(never, self.clock.now())),
                 }
             }
         }

@@ -185,7 +185,7 @@ pub(super) fn read_assertion(
         let Some(Located { at, value }) = of_state else {
             continue;
         };
-        check_place_of_count(raw, state.as_str(), at, &value.0.jobs)?;
+        check_count_position(raw, state.as_str(), at, &value.0.jobs)?;
         let JobsOr(RawState {
             jobs,
             count,
@@ -214,7 +214,7 @@ pub(super) fn read_assertion(
         assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.victims.take() {
-        check_place_of_count(raw, "victims", at, &value.0.jobs)?;
+        check_count_position(raw, "victims", at, &value.0.jobs)?;
         let JobsOr(RawVictims {
             jobs,
             count,
@@ -302,7 +302,7 @@ pub(super) fn read_assertion(
 }
 
 /// Refuses a number of jobs beside the jobs.
-fn check_place_of_count(
+fn check_count_position(
     raw: &RawExpectation,
     key: &str,
     at: Position,

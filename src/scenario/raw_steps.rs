@@ -37,7 +37,7 @@ pub(super) enum RawPodCount {
     Word(String),
 }
 
-/// An admission check answered by a step.
+/// The state of an admission check.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawCheck {
@@ -64,7 +64,7 @@ pub(super) struct RawPodSetUpdates {
     pub(super) tolerations: Vec<Value>,
 }
 
-/// A ProvisioningRequest answered by a step.
+/// The conditions of ProvisioningRequests.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawProvisioningRequest {

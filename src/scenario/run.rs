@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::actions::preset_error;
-use super::clean_up::ScenarioTraces;
+use super::clean_up::ScenarioCleanUp;
 use super::coverage::{Parts, record_preemptions};
 use super::duration::{format_duration, format_exact};
 use super::environment::ScenarioEnvironment;
@@ -46,8 +46,8 @@ pub struct Outcome {
     pub took: Duration,
     /// The parts of the queue configuration that a test exercised.
     pub exercised: Parts,
-    /// What the run left behind.
-    pub traces: ScenarioTraces,
+    /// The clean-up of the run.
+    pub clean_up: ScenarioCleanUp,
 }
 
 /// Runs a scenario to its end and reports to `observer`.
@@ -113,7 +113,7 @@ pub(super) async fn run_scenario_on(
         reported_events: HashSet::new(),
         reported_lines: HashMap::new(),
         job_events: environment.jobs.events().len(),
-        traces: ScenarioTraces::of(environment),
+        clean_up: ScenarioCleanUp::of(environment),
         kinds: KindDiscovery::default(),
         step: 0,
         environment,
@@ -174,15 +174,15 @@ pub(super) async fn run_scenario_on(
     run.observer.progress(&run.progress);
     let mut exercised = std::mem::take(&mut run.observed.exercised);
     record_preemptions(&mut exercised, &run.observed.history);
-    let mut traces = run.traces;
-    traces.jobs = run.observed.job_ids.into_values().collect();
+    let mut clean_up = run.clean_up;
+    clean_up.jobs = run.observed.job_ids.into_values().collect();
     Outcome {
         result,
         is_invalid: run.is_invalid,
         exercised,
         failure: run.failure.map(|failure| *failure),
         took,
-        traces,
+        clean_up,
     }
 }
 
@@ -198,13 +198,13 @@ pub(super) struct ScenarioRun<'a> {
     pub(super) environment: &'a ScenarioEnvironment,
     /// The activity of the lab, if the scenario runs as a test.
     pub(super) activity: Option<&'a LabActivity>,
-    /// What must not be met from now on, with its position.
+    /// The `never` expectations from now on, with their positions.
     pub(super) never: Vec<(Expected, Position)>,
     /// Whether the scenario names objects that do not exist.
     is_invalid: bool,
     pub(super) failure: Option<Box<StepFailure>>,
     pub(super) observed: ObservedState,
-    pub(super) traces: ScenarioTraces,
+    pub(super) clean_up: ScenarioCleanUp,
     /// The kinds of written objects.
     pub(super) kinds: KindDiscovery,
     /// The index of the step that runs, or runs next.
@@ -339,20 +339,20 @@ impl ScenarioRun<'_> {
     }
 
     /// Waits until a lab time and reports events meanwhile.
-    pub(super) async fn wait_until(&mut self, moment: Timestamp) {
+    pub(super) async fn wait_until(&mut self, time: Timestamp) {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();
         loop {
             self.report_job_events();
-            let forbidden = self.until_forbidden();
+            let violation = self.until_possible_violation();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
-                () = clock.sleep_until(moment) => return,
-                () = forbidden => self.record_forbidden(),
+                () = clock.sleep_until(time) => return,
+                () = violation => self.record_violation(),
             }
-            // What must never be met is met.
+            // A `never` expectation is violated.
             if self.failure.is_some() {
                 return;
             }
@@ -427,15 +427,15 @@ impl ScenarioRun<'_> {
             let Some(next) = next_report.into_iter().chain(next_check).min() else {
                 return Ok(());
             };
-            let forbidden = self.until_forbidden();
+            let violation = self.until_possible_violation();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
-                () = forbidden => self.record_forbidden(),
+                () = violation => self.record_violation(),
             }
-            // What must never be met is met.
+            // A `never` expectation is violated.
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }

@@ -1,4 +1,4 @@
-//! [`StepFailure`]: why a step failed.
+//! [`StepFailure`]: a step that failed.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,11 +15,11 @@ pub struct StepFailure {
     pub step: usize,
     /// The position of the expectation, or of the step.
     pub at: Option<Position>,
-    /// What was expected; `None` if an action failed.
+    /// The expectation; `None` if an action failed.
     pub expected: Option<String>,
-    /// The timeout or the time for which it did not hold, in words.
+    /// The timeout or the time for which it did not hold, as text.
     pub how: Option<String>,
-    /// What was observed, or the error of the action.
+    /// The observed state, or the error of the action.
     pub observed: String,
     /// The Workloads concerned, as namespace and name.
     pub workloads: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! Steps of tests: until the lab is idle, and what must not be met.
+//! Steps of tests: the wait for an idle lab, and `never` expectations.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ impl ScenarioRun<'_> {
         let limit = add_duration(self.environment.clock.now(), IDLE_LIMIT);
         let mut idle = Box::pin(activity.wait_until_idle(limit));
         loop {
-            let forbidden = self.until_forbidden();
+            let violation = self.until_possible_violation();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 _ = &mut idle => break,
-                () = forbidden => self.record_forbidden(),
+                () = violation => self.record_violation(),
             }
         }
         drop(idle);
@@ -60,14 +60,14 @@ impl ScenarioRun<'_> {
             .await;
     }
 
-    /// Applies a change, and checks what must not be met.
+    /// Applies a change, and checks the `never` expectations.
     pub(super) fn observe(&mut self, changed: ObjectChange) {
         self.report_event(changed);
-        self.record_forbidden();
+        self.record_violation();
     }
 
-    /// Records that something is met that must not be met, with the time.
-    pub(super) fn record_forbidden(&mut self) {
+    /// Records the violation of a `never` expectation, with the time.
+    pub(super) fn record_violation(&mut self) {
         if self.failure.is_none() {
             let after = self.environment.clock.now().duration_since(self.started);
             self.failure = self.check_never().err().map(|mut failure| {
@@ -77,11 +77,10 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// Waits until something can be met that must not be met even if nothing changes: until a pending job has waited
-    /// for a time.
-    pub(super) fn until_forbidden(&self) -> impl Future<Output = ()> + use<> {
+    /// Waits until a `never` expectation can be violated without a change: until a pending job has waited for a time.
+    pub(super) fn until_possible_violation(&self) -> impl Future<Output = ()> + use<> {
         let clock = self.environment.clock.clone();
-        let next = self.next_forbidden();
+        let next = self.next_possible_violation();
         async move {
             match next {
                 Some(next) => clock.sleep_until(next).await,
@@ -90,29 +89,29 @@ impl ScenarioRun<'_> {
         }
     }
 
-    fn next_forbidden(&self) -> Option<Timestamp> {
+    fn next_possible_violation(&self) -> Option<Timestamp> {
         let now = self.environment.clock.now();
-        let forbidden = self.never.iter().filter_map(|(never, _)| match never {
-            Expected::Never(forbidden) => match &**forbidden {
+        let waits = self.never.iter().filter_map(|(never, _)| match never {
+            Expected::Never(expected) => match &**expected {
                 Expected::Assertion(Assertion::Waits { jobs, time }) => Some((jobs, time)),
                 _ => None,
             },
             _ => None,
         });
-        let moments = forbidden.flat_map(|(jobs, time)| {
+        let times = waits.flat_map(|(jobs, time)| {
             let workloads = self.observed.history.matching(jobs, false);
             let pending = workloads.filter(|w| w.admissions.is_empty());
             pending.flat_map(|w| {
                 let amounts = time.amounts().filter_map(|nanos| u64::try_from(nanos).ok());
-                // `> 5m` is met after the moment.
+                // `> 5m` is met after that time.
                 let amounts = amounts.flat_map(|nanos| [0, RESOLUTION].map(|more| nanos + more));
                 amounts.map(|nanos| add_duration(w.created, Duration::from_nanos(nanos)))
             })
         });
-        moments.filter(|moment| *moment > now).min()
+        times.filter(|time| *time > now).min()
     }
 
-    /// Fails if something that must not be met is met, or was since the last check.
+    /// Fails if a `never` expectation is violated, or was violated since the last check.
     pub(super) fn check_never(&mut self) -> Result<(), Box<StepFailure>> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);

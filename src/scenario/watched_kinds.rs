@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::check_actions::PROVISIONING_REQUEST_KIND;
+use super::admission_check_actions::PROVISIONING_REQUEST_KIND;
 use super::expect::{EVENT_KIND, Expectation};
 use super::format::{Scenario, StepAction, StepTrigger};
 use super::job_actions::POD_KIND;
@@ -37,7 +37,7 @@ pub(super) fn watched_kinds(scenario: &Scenario, is_test: bool) -> BTreeSet<ApiV
         if step.action.selects_pods() {
             kinds.insert(of(POD_KIND));
         }
-        if matches!(step.action, StepAction::AnswerRequest(_)) {
+        if matches!(step.action, StepAction::UpdateProvisioningRequest(_)) {
             kinds.insert(of(PROVISIONING_REQUEST_KIND));
         }
         let selectors = expectations.into_iter().flat_map(Expectation::selectors);

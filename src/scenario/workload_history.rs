@@ -1,4 +1,4 @@
-//! What happened to each Workload since the start of a scenario, from the versions of its object.
+//! The admissions and preemptions of each Workload since the start of a scenario, from the versions of its object.
 
 use std::collections::BTreeMap;
 

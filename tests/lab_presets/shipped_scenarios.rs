@@ -55,7 +55,7 @@ fn run(scenario: &Scenario) -> Result<Vec<TimelineEntry>, String> {
         assert!(warnings.is_empty(), "{warnings:?}");
         let environment = ScenarioEnvironment::of_lab(&lab);
         let outcome = run_scenario(&environment, scenario, &timeline).await;
-        let problems = outcome.traces.clean_up(&environment).await;
+        let problems = outcome.clean_up.run(&environment).await;
         match problems.is_empty() {
             true => outcome.result,
             false => Err(problems.join("; ")),

@@ -59,7 +59,7 @@ impl LabDemos {
                 Ok(text) => tracing::info!("{text}"),
                 Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
             }
-            for problem in outcome.traces.clean_up(&environment).await {
+            for problem in outcome.clean_up.run(&environment).await {
                 tracing::warn!("{}: {problem}", scenario.name);
             }
         }));

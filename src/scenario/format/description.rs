@@ -37,18 +37,18 @@ pub(super) fn default_description(action: &StepAction) -> String {
         StepAction::NodePower { node, on: true } => format!("node {node} recovers"),
         StepAction::Taint { taint, add: true } => format!("taint node {}", taint.node),
         StepAction::Taint { taint, .. } => format!("untaint node {}", taint.node),
-        StepAction::AnswerCheck(answer) => {
-            let (check, jobs) = (&answer.check, answer.jobs.join(", "));
-            format!("check {check} of {jobs} is {}", answer.state)
+        StepAction::UpdateAdmissionCheck(update) => {
+            let (check, jobs) = (&update.check, update.jobs.join(", "));
+            format!("check {check} of {jobs} is {}", update.state)
         }
         StepAction::ActivateCheck {
             check,
             active: true,
         } => format!("check {check} is active"),
         StepAction::ActivateCheck { check, .. } => format!("check {check} is not active"),
-        StepAction::AnswerRequest(answer) => {
-            let conditions: Vec<&str> = answer.conditions.keys().map(String::as_str).collect();
-            let (jobs, conditions) = (answer.jobs.join(", "), conditions.join(", "));
+        StepAction::UpdateProvisioningRequest(update) => {
+            let conditions: Vec<&str> = update.conditions.keys().map(String::as_str).collect();
+            let (jobs, conditions) = (update.jobs.join(", "), conditions.join(", "));
             format!("ProvisioningRequest of {jobs}: {conditions}")
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{CheckAnswer, NodeTaint, RequestAnswer, StepAction};
+use super::scenario::{AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, StepAction};
 use crate::expect::condition;
 use crate::pod_selection::PodSelection;
 use crate::raw::RawStep;
@@ -69,12 +69,14 @@ pub(super) fn read_job_steps(raw: &mut RawStep) -> Result<Vec<StepAction>, Probl
             let message = "conditions has at least one condition, such as Provisioned: \"True\"";
             return Err(Problem::new(at, message));
         }
-        actions.push(StepAction::AnswerRequest(RequestAnswer {
-            jobs: patterns(value.jobs, at)?,
-            check: value.check,
-            conditions: value.conditions.into_iter().map(condition).collect(),
-            details: value.details,
-        }));
+        actions.push(StepAction::UpdateProvisioningRequest(
+            ProvisioningRequestUpdate {
+                jobs: patterns(value.jobs, at)?,
+                check: value.check,
+                conditions: value.conditions.into_iter().map(condition).collect(),
+                details: value.details,
+            },
+        ));
     }
     Ok(actions)
 }
@@ -100,10 +102,10 @@ fn one_of(what: &str, word: Located<String>, known: &[&str]) -> Result<String, P
 }
 
 fn admission_check(raw: RawCheck, at: Position) -> Result<StepAction, Problem> {
-    let has_answer =
+    let has_update =
         raw.message.is_some() || raw.pod_set_updates.is_some() || raw.requeue_after.is_some();
     match (raw.active, raw.jobs, raw.state) {
-        (Some(active), None, None) if !has_answer => Ok(StepAction::ActivateCheck {
+        (Some(active), None, None) if !has_update => Ok(StepAction::ActivateCheck {
             check: raw.name,
             active,
         }),
@@ -113,7 +115,7 @@ fn admission_check(raw: RawCheck, at: Position) -> Result<StepAction, Problem> {
                 let message = "requeueAfter is the delay of a Retry; set state: Retry or remove it";
                 return Err(Problem::new(time.at, message));
             }
-            Ok(StepAction::AnswerCheck(CheckAnswer {
+            Ok(StepAction::UpdateAdmissionCheck(AdmissionCheckUpdate {
                 check: raw.name,
                 jobs: patterns(jobs, at)?,
                 state,

@@ -69,8 +69,8 @@ fn check_action(step: &Step, jobs: &[FullName]) -> Option<UnknownName> {
             (jobs, can_be_pod)
         }
         StepAction::SetActive { jobs, .. } | StepAction::SetPriority { jobs, .. } => (jobs, can_be),
-        StepAction::AnswerCheck(answer) => (&answer.jobs, can_be),
-        StepAction::AnswerRequest(answer) => (&answer.jobs, can_be),
+        StepAction::UpdateAdmissionCheck(update) => (&update.jobs, can_be),
+        StepAction::UpdateProvisioningRequest(update) => (&update.jobs, can_be),
         _ => return None,
     };
     let is_unknown = |pattern: &&String| !jobs.iter().any(|job| is_known(pattern, job));
@@ -116,7 +116,7 @@ fn check(
             let of_step = first_expected.map(|first| unknown("in this step", first, jobs, at));
             of_step.or_else(|| first(assertion, of_case?))
         }
-        Expected::Never(forbidden) => match &**forbidden {
+        Expected::Never(expected) => match &**expected {
             Expected::Assertion(assertion) => first(assertion, of_case?),
             _ => None,
         },
@@ -145,7 +145,7 @@ fn unknown_object_of<'n>(
 ) -> Option<UnknownName> {
     let assertion = match &expectation.expected {
         Expected::Assertion(assertion) => assertion,
-        Expected::Never(forbidden) => match &**forbidden {
+        Expected::Never(expected) => match &**expected {
             Expected::Assertion(assertion) => assertion,
             _ => return None,
         },
@@ -230,7 +230,7 @@ fn can_be_pod(pattern: &str, job: &FullName) -> bool {
             && (is_prefix || start.starts_with(&prefix)))
 }
 
-fn unknown(place: &str, pattern: &str, jobs: &[FullName], at: Position) -> UnknownName {
+fn unknown(scope: &str, pattern: &str, jobs: &[FullName], at: Position) -> UnknownName {
     let names = jobs.iter().map(|(_, name)| name.as_str());
     let guess = match closest(name_of(pattern), names.clone()) {
         Some(guess) => format!("did you mean {guess:?}?"),
@@ -240,6 +240,6 @@ fn unknown(place: &str, pattern: &str, jobs: &[FullName], at: Position) -> Unkno
             format!("the jobs are {}", names.join(", "))
         }
     };
-    let message = format!("there is no job {pattern:?} {place}; {guess}");
+    let message = format!("there is no job {pattern:?} {scope}; {guess}");
     UnknownName::new(at, pattern, message)
 }

@@ -17,6 +17,7 @@ pub(crate) use known_jobs::{can_create_others, unknown_job, unknown_object};
 pub(crate) use loader::{MAX_STEPS, load_steps};
 pub(crate) use object_fields::check_objects;
 pub use scenario::{
-    CheckAnswer, NodeTaint, RequestAnswer, Scenario, ScenarioError, Step, StepAction, StepTrigger,
+    AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
+    StepAction, StepTrigger,
 };
 pub(crate) use unknown_name::{UnknownName, remedy};

@@ -165,7 +165,7 @@ pub enum StepAction {
         add: bool,
     },
     /// Sets the state of an admission check of jobs.
-    AnswerCheck(CheckAnswer),
+    UpdateAdmissionCheck(AdmissionCheckUpdate),
     /// Sets whether an AdmissionCheck is active.
     ActivateCheck {
         /// The AdmissionCheck.
@@ -174,12 +174,12 @@ pub enum StepAction {
         active: bool,
     },
     /// Sets conditions of the ProvisioningRequests of jobs.
-    AnswerRequest(RequestAnswer),
+    UpdateProvisioningRequest(ProvisioningRequestUpdate),
 }
 
 /// The state of an admission check of jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CheckAnswer {
+pub struct AdmissionCheckUpdate {
     /// The AdmissionCheck.
     pub check: String,
     /// Patterns of the jobs.
@@ -196,7 +196,7 @@ pub struct CheckAnswer {
 
 /// Conditions of the newest ProvisioningRequest of each of some jobs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RequestAnswer {
+pub struct ProvisioningRequestUpdate {
     /// Patterns of the jobs.
     pub jobs: Vec<String>,
     /// The AdmissionCheck; `None` for any.
@@ -239,8 +239,8 @@ impl StepAction {
         self.selects_pods()
             || matches!(
                 self,
-                Self::AnswerCheck(_)
-                    | Self::AnswerRequest(_)
+                Self::UpdateAdmissionCheck(_)
+                    | Self::UpdateProvisioningRequest(_)
                     | Self::SetActive { .. }
                     | Self::SetPriority { .. }
             )

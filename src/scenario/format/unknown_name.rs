@@ -1,11 +1,11 @@
-//! [`UnknownName`]: a name in a step that nothing has.
+//! [`UnknownName`]: a name in a step that no object has.
 
 use kueue_lab_yaml::{Kind, Node, Position, Problem, closest};
 
-/// The most names that a message lists.
+/// The maximum number of names that a message lists.
 const MAX_NAMES: usize = 20;
 
-/// A name in a step or expectation that nothing has.
+/// A name in a step or expectation that no object has.
 #[derive(Debug)]
 pub(crate) struct UnknownName {
     /// The start of the step or expectation.
@@ -47,12 +47,12 @@ impl UnknownName {
         Problem::new(self.at, self.message)
     }
 
-    /// The problem, at the place of the name in a document.
+    /// The problem, at the position of the name in a document.
     pub(crate) fn problem(self, document: &Node) -> Problem {
         let step = find(document, &|node| {
             (node.at == self.at && matches!(node.kind, Kind::Map(_))).then_some(node)
         });
-        let named = step.and_then(|step| place_of(step, &self.name));
+        let named = step.and_then(|step| position_of(step, &self.name));
         Problem::new(named.unwrap_or(self.at), self.message)
     }
 }
@@ -79,8 +79,8 @@ fn find<'n, T>(node: &'n Node, of: &impl Fn(&'n Node) -> Option<T>) -> Option<T>
     of(node).or_else(below)
 }
 
-/// Where a text is a value, or else a key.
-fn place_of(step: &Node, text: &str) -> Option<Position> {
+/// The position of a text that is a value, or else a key.
+fn position_of(step: &Node, text: &str) -> Option<Position> {
     let value = find(step, &|node| {
         (node.as_str() == Some(text)).then_some(node.at)
     });

@@ -8,7 +8,8 @@ use crate::applied_node::power_failure_error;
 use crate::assertion::Assertion;
 use crate::expect::Expected;
 use crate::format::{
-    CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger, UnknownName, remedy,
+    AdmissionCheckUpdate, ProvisioningRequestUpdate, Scenario, Step, StepAction, StepTrigger,
+    UnknownName, remedy,
 };
 use crate::glob::glob_matches;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
@@ -228,10 +229,11 @@ impl KnownNames {
                 })
             }
             StepAction::SetPriority { class, .. } => self.missing_priority(class, step.at),
-            StepAction::AnswerCheck(CheckAnswer { check, .. })
+            StepAction::UpdateAdmissionCheck(AdmissionCheckUpdate { check, .. })
             | StepAction::ActivateCheck { check, .. }
-            | StepAction::AnswerRequest(RequestAnswer {
-                check: Some(check), ..
+            | StepAction::UpdateProvisioningRequest(ProvisioningRequestUpdate {
+                check: Some(check),
+                ..
             }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
             StepAction::NodePower { node: name, on } => match self.applied_nodes.contains(name) {
                 true => Some(UnknownName::new(

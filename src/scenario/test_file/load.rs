@@ -63,7 +63,7 @@ impl TestFile {
         parse_one(&text, Limits::default()).is_ok_and(|node| node.get("preset").is_some())
     }
 
-    /// The folders with the queue configuration of a test file, also if it or they have mistakes.
+    /// The folders with the queue configuration of a test file, also if it or they have errors.
     pub fn source_folders(path: &Path, presets: &Path) -> Vec<PathBuf> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let Ok(node) = parse_one(&text, Limits::default()) else {
@@ -79,7 +79,7 @@ impl TestFile {
             .collect()
     }
 
-    /// The files that a test file names, also if it or they have mistakes.
+    /// The files that a test file names, also if it or they have errors.
     pub fn source_files(path: &Path) -> Vec<PathBuf> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let Ok(node) = parse_one(&text, Limits::default()) else {

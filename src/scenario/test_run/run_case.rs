@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::start_states::{CaseStart, StartStates};
-use super::unknown_field::{FieldPlace, unknown_field};
+use super::unknown_field::{FieldPosition, unknown_field};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
@@ -36,7 +36,7 @@ pub struct CaseResult {
     pub file: String,
     /// The name of the case.
     pub name: String,
-    /// Why it failed, if it did.
+    /// Its failure.
     pub failure: Option<CaseFailure>,
     /// Whether it did not run, after the failure of another case.
     pub is_skipped: bool,
@@ -48,7 +48,7 @@ pub struct CaseResult {
     pub real_time: Duration,
 }
 
-/// Why a case failed.
+/// The failure of a case.
 #[derive(Clone, Debug, Default)]
 pub struct CaseFailure {
     /// The description of the step and its number from 1.
@@ -57,9 +57,9 @@ pub struct CaseFailure {
     pub at: Option<Position>,
     /// The source line with a caret.
     pub snippet: String,
-    /// What was expected; `None` if an action failed.
+    /// The expectation; `None` if an action failed.
     pub expected: Option<String>,
-    /// What was observed, or the error.
+    /// The observed state, or the error.
     pub observed: String,
     /// Lab time since the start of the case.
     pub after: Duration,
@@ -222,8 +222,8 @@ async fn case_failure(
     let field = step.filter(|_| failure.expected.is_none());
     let field = field.and_then(|step| unknown_field(&observed, &file.file, &file.text, step.at));
     let at = match field {
-        Some(FieldPlace::Here(at)) => Some(at),
-        Some(FieldPlace::In(file, at)) => {
+        Some(FieldPosition::Here(at)) => Some(at),
+        Some(FieldPosition::In(file, at)) => {
             observed = format!("{file}:{at}: {observed}");
             failure.at
         }

@@ -1,12 +1,12 @@
-//! Finds the place of a field that the API does not know.
+//! Finds the position of a field that the API does not know.
 
 use std::path::Path;
 
 use kueue_lab_yaml::{Entry, Kind, Limits, Node, Position, documents, parse_one};
 
-/// The place of an unknown field in a step.
+/// The position of an unknown field in a step.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum FieldPlace {
+pub(super) enum FieldPosition {
     /// In the test file.
     Here(Position),
     /// In a file that the step names, as the user names it.
@@ -16,14 +16,14 @@ pub(super) enum FieldPlace {
 /// The end of the error of an applied object with an unknown field.
 const NOT_DECLARED: &str = ": field not declared in schema";
 
-/// The place of the field that an error of a step names: `unknown field "spec.suspendd"`, or
+/// The position of the field that an error of a step names: `unknown field "spec.suspendd"`, or
 /// `.spec.suspendd: field not declared in schema`.
 pub(super) fn unknown_field(
     error: &str,
     file: &str,
     text: &str,
     step_at: Position,
-) -> Option<FieldPlace> {
+) -> Option<FieldPosition> {
     let quoted = error.split_once("unknown field \"");
     let path = match quoted.and_then(|(_, rest)| rest.split_once('"')) {
         Some((path, _)) => path,
@@ -35,20 +35,20 @@ pub(super) fn unknown_field(
     let document = parse_one(text, Limits::default()).ok()?;
     let step = step_of(&document, step_at)?;
     let merge = step.get("patch").and_then(|patch| patch.get("merge"));
-    if let Some(at) = merge.and_then(|merge| place(merge, path)) {
-        return Some(FieldPlace::Here(at));
+    if let Some(at) = merge.and_then(|merge| position(merge, path)) {
+        return Some(FieldPosition::Here(at));
     }
     let objects = ["apply", "create"].iter().find_map(|key| step.get(key))?;
     if let Some(name) = objects.as_str() {
         let file = Path::new(file).parent()?.join(name);
         let text = std::fs::read_to_string(&file).ok()?;
         let objects = documents(&text, Limits::default()).ok()?;
-        let at = objects.iter().find_map(|object| place(object, path))?;
-        return Some(FieldPlace::In(file.display().to_string(), at));
+        let at = objects.iter().find_map(|object| position(object, path))?;
+        return Some(FieldPosition::In(file.display().to_string(), at));
     }
     let mut all = std::iter::once(objects).chain(objects.items());
-    all.find_map(|object| place(object, path))
-        .map(FieldPlace::Here)
+    all.find_map(|object| position(object, path))
+        .map(FieldPosition::Here)
 }
 
 /// The step at a position of a test file.
@@ -60,8 +60,8 @@ fn step_of(document: &Node, at: Position) -> Option<&Node> {
     steps.find(|step| step.at == at && matches!(step.kind, Kind::Map(_)))
 }
 
-/// Where the last key of a path such as `spec.containers[0].name` begins.
-fn place(object: &Node, path: &str) -> Option<Position> {
+/// The position of the last key of a path such as `spec.containers[0].name`.
+fn position(object: &Node, path: &str) -> Option<Position> {
     let mut value = object;
     let mut at = None;
     for part in path.split('.') {
@@ -95,14 +95,17 @@ mod tests {
         let found = |error: &str, line| {
             unknown_field(error, "x.test.yaml", text, Position { line, column: 5 })
         };
-        let place = |line, column| Some(FieldPlace::Here(Position { line, column }));
+        let position = |line, column| Some(FieldPosition::Here(Position { line, column }));
         assert_eq!(
             found("strict: unknown field \"spec.containers[0].imag\"", 4),
-            place(9, 11)
+            position(9, 11)
         );
-        assert_eq!(found("unknown field \"spec.suspendd\"", 10), place(10, 28));
+        assert_eq!(
+            found("unknown field \"spec.suspendd\"", 10),
+            position(10, 28)
+        );
         let of_apply = "no typed patch object (a; v1): .spec.containers[name=\"a\"].imag: field not declared in schema";
-        assert_eq!(found(of_apply, 4), place(9, 11));
+        assert_eq!(found(of_apply, 4), position(9, 11));
         assert_eq!(found("unknown field \"spec.other\"", 10), None);
         assert_eq!(found("another error", 10), None);
     }

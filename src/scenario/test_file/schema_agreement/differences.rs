@@ -1,4 +1,4 @@
-//! Where the parser and the schema do not agree, and why.
+//! The snippets on which the parser and the schema do not agree, with the reasons.
 
 use super::snippets::{whole_file, with_expectation, with_quantity, with_step, with_time};
 
@@ -12,7 +12,7 @@ pub(super) struct Difference {
     pub(super) snippets: &'static [&'static str],
 }
 
-/// What only the parser refuses.
+/// Snippets that only the parser refuses.
 pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
     Difference {
         reason: "The names of files are not known.",
@@ -111,7 +111,7 @@ pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
     },
 ];
 
-/// What only the schema refuses.
+/// Snippets that only the schema refuses.
 pub(super) const REFUSED_BY_THE_SCHEMA: [Difference; 4] = [
     Difference {
         reason: "The pattern has the white space of ASCII only.",

@@ -28,7 +28,7 @@ fn parser_and_schema_agree() {
         let invalid = table.invalid.iter().map(|snippet| (snippet, false));
         for (snippet, is_valid) in valid.chain(invalid) {
             let Outcome { parser, schema } = checker.check(&(table.file)(snippet));
-            // A name that nothing has would hide another mistake.
+            // A name of no object would hide another error.
             let of_name = parser.as_ref().is_some_and(|e| e.contains("there is no"));
             if parser.is_none() != is_valid || schema.is_none() != is_valid || of_name {
                 wrong.push(format!(

@@ -1,4 +1,4 @@
-//! What is observed where an expectation is met that must never be met.
+//! The observed state at the violation of a `never` expectation.
 
 use jiff::Timestamp;
 
@@ -11,9 +11,9 @@ use super::observed_state::ObservedState;
 use super::workload_history::ObservedWorkload;
 
 impl ObservedState {
-    /// The mismatch of what must not be met, and is.
-    pub(super) fn describe_forbidden(&self, forbidden: &Expected, now: Timestamp) -> Mismatch {
-        match forbidden {
+    /// The mismatch of a violated `never` expectation.
+    pub(super) fn never_violation(&self, never: &Expected, now: Timestamp) -> Mismatch {
+        match never {
             Expected::Assertion(assertion) => self.describe_met(assertion, now),
             Expected::Object(expected) => Mismatch::new(self.describe_matching(expected)),
             Expected::Job { name, .. } => match self.job(name) {
@@ -21,9 +21,9 @@ impl ObservedState {
                     let (status, recoveries) = (job.status, job.recoveries);
                     Mismatch::new(format!("job {name} is {status}, {recoveries} recoveries"))
                 }
-                None => Mismatch::new(forbidden.to_string()),
+                None => Mismatch::new(never.to_string()),
             },
-            Expected::Never(_) => Mismatch::new(forbidden.to_string()),
+            Expected::Never(_) => Mismatch::new(never.to_string()),
         }
     }
 

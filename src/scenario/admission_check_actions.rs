@@ -1,4 +1,4 @@
-//! Actions on admission checks: a check gets a state or is activated, a ProvisioningRequest is answered.
+//! Actions on admission checks: the state of a check, its Active condition, conditions of a ProvisioningRequest.
 
 use kube::api::{Patch, PatchParams};
 use kueue_lab_api::v1beta2::API_VERSION;
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::action_error::ActionError;
 use super::expect::ExpectedCondition;
-use super::format::{CheckAnswer, RequestAnswer};
+use super::format::{AdmissionCheckUpdate, ProvisioningRequestUpdate};
 use super::observed_state::ApiVersionKind;
 use super::run::ScenarioRun;
 
-/// The kind of the requests that a step answers.
+/// The kind of the requests that a step updates.
 pub(super) const PROVISIONING_REQUEST_KIND: (&str, &str) =
     ("autoscaling.x-k8s.io/v1", "ProvisioningRequest");
 /// The reason of conditions that a step sets.
@@ -18,11 +18,14 @@ const BY_HAND: &str = "ByHand";
 
 impl ScenarioRun<'_> {
     /// Sets the state of an admission check in the Workloads of jobs.
-    pub(super) async fn answer_check(&mut self, answer: &CheckAnswer) -> Result<(), ActionError> {
+    pub(super) async fn update_admission_check(
+        &mut self,
+        update: &AdmissionCheckUpdate,
+    ) -> Result<(), ActionError> {
         self.observe_changes().await;
-        let (check, jobs) = (&answer.check, &answer.jobs);
+        let (check, jobs) = (&update.check, &update.jobs);
         let now = json!(self.environment.clock.time());
-        let mut answers = Vec::new();
+        let mut patches = Vec::new();
         for workload in self.observed.history.matching(jobs, false) {
             let states = workload.object["status"]["admissionChecks"].as_array();
             let mut states = states.cloned().unwrap_or_default();
@@ -30,28 +33,28 @@ impl ScenarioRun<'_> {
             let Some(found) = found.filter(|_| !workload.is_finished()) else {
                 continue;
             };
-            found["state"] = answer.state.as_str().into();
-            found["message"] = answer.message.as_str().into();
+            found["state"] = update.state.as_str().into();
+            found["message"] = update.message.as_str().into();
             found["lastTransitionTime"] = now.clone();
-            if let Some(time) = answer.requeue_after {
+            if let Some(time) = update.requeue_after {
                 found["requeueAfterSeconds"] = time.as_secs().into();
             }
             if let Some(found) = found.as_object_mut() {
                 found.remove("podSetUpdates");
             }
-            if let Some(updates) = &answer.pod_set_updates {
+            if let Some(updates) = &update.pod_set_updates {
                 found["podSetUpdates"] = pod_set_updates(&workload.object, updates);
             }
             let patch = json!({"status": {"admissionChecks": states}});
-            answers.push((workload.namespace.clone(), workload.name.clone(), patch));
+            patches.push((workload.namespace.clone(), workload.name.clone(), patch));
         }
-        if answers.is_empty() {
+        if patches.is_empty() {
             let jobs = jobs.join(", ");
             let message = format!("no Workload of {jobs} has the admission check {check:?}");
             return Err(message.into());
         }
         let kind = (API_VERSION.to_owned(), "Workload".to_owned());
-        for (namespace, name, patch) in answers {
+        for (namespace, name, patch) in patches {
             self.patch_status(&kind, Some(&namespace), &name, &patch)
                 .await?;
         }
@@ -74,18 +77,18 @@ impl ScenarioRun<'_> {
     }
 
     /// Sets conditions of the newest ProvisioningRequest of each Workload of jobs.
-    pub(super) async fn answer_request(
+    pub(super) async fn update_provisioning_request(
         &mut self,
-        answer: &RequestAnswer,
+        update: &ProvisioningRequestUpdate,
     ) -> Result<(), ActionError> {
         self.observe_changes().await;
         let mut patches = Vec::new();
-        for workload in self.observed.history.matching(&answer.jobs, false) {
+        for workload in self.observed.history.matching(&update.jobs, false) {
             let requests = self.observed.objects_of(PROVISIONING_REQUEST_KIND);
             let requests = requests.filter(|request| {
                 request["metadata"]["deletionTimestamp"].is_null()
                     && is_owned_by(request, &workload.uid)
-                    && is_of_check(request, answer.check.as_deref())
+                    && is_of_check(request, update.check.as_deref())
             });
             let text = |request: &Value, field: &str| {
                 let text = request["metadata"][field].as_str();
@@ -93,12 +96,12 @@ impl ScenarioRun<'_> {
             };
             let newest = requests.max_by_key(|r| (text(r, "creationTimestamp"), text(r, "name")));
             patches.extend(newest.map(|request| {
-                let patch = self.answered(request, answer);
+                let patch = self.status_patch(request, update);
                 (workload.namespace.clone(), text(request, "name"), patch)
             }));
         }
         if patches.is_empty() {
-            let jobs = answer.jobs.join(", ");
+            let jobs = update.jobs.join(", ");
             return Err(format!("there is no ProvisioningRequest for {jobs}").into());
         }
         let (api_version, kind) = PROVISIONING_REQUEST_KIND;
@@ -110,16 +113,16 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// The patch of an answered ProvisioningRequest.
-    fn answered(&self, request: &Value, answer: &RequestAnswer) -> Value {
+    /// The patch of the status of a ProvisioningRequest.
+    fn status_patch(&self, request: &Value, update: &ProvisioningRequestUpdate) -> Value {
         let before = request["status"]["conditions"].as_array();
         let kept = before.into_iter().flatten();
         let kept = kept.filter(|c| {
             let type_ = c["type"].as_str().unwrap_or_default();
-            !answer.conditions.contains_key(type_)
+            !update.conditions.contains_key(type_)
         });
         let now = self.environment.clock.time();
-        let set = answer.conditions.iter().map(|(type_, condition)| {
+        let set = update.conditions.iter().map(|(type_, condition)| {
             let ExpectedCondition {
                 status,
                 reason,
@@ -133,8 +136,8 @@ impl ScenarioRun<'_> {
         });
         let conditions: Vec<Value> = kept.cloned().chain(set).collect();
         let mut status = json!({"conditions": conditions});
-        if !answer.details.is_empty() {
-            status["provisioningClassDetails"] = json!(answer.details);
+        if !update.details.is_empty() {
+            status["provisioningClassDetails"] = json!(update.details);
         }
         json!({"status": status})
     }
