@@ -19,7 +19,7 @@ use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
 /// The message of the PodsReady condition of a job controller.
 const PODS_READY: &str = "All pods reached readiness and the workload is running";
 
-/// What a decision of the engine changed.
+/// A change by a decision of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverEvent {
     /// A workload was admitted.

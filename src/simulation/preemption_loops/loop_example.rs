@@ -1,4 +1,4 @@
-//! [`LoopExample`]: jobs of which one preempts another again and again.
+//! [`LoopExample`]: jobs of which one preempts another repeatedly.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum LoopKind {
     /// A workload reclaims quota, and is preempted in its ClusterQueue by one that has to borrow; the quota that
     /// gets free goes back to the one that it was reclaimed from.
     WithinClusterQueue,
-    /// A workload preempts with fewer pods, and has its place in the order with all of them.
+    /// A workload preempts with fewer pods, and is ordered with all of them.
     PartialAdmission,
 }
 
@@ -41,7 +41,7 @@ pub struct SelectedFlavor {
     pub node_labels: Value,
 }
 
-/// Jobs of which one preempts another again and again.
+/// Jobs of which one preempts another repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopExample {
     /// Why.

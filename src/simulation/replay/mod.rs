@@ -1,7 +1,7 @@
 //! The replay of a trace through a configuration, in virtual time.
 //!
 //! An event queue holds submissions, completions and the end of evicted pods; the engine decides at each
-//! event, and its own deadlines are events as well. See `docs/replay.md` for what it does not model.
+//! event, and its own deadlines are events as well. See `docs/replay.md` for its limitations.
 
 mod configuration;
 mod event_queue;

@@ -8,7 +8,7 @@ pub use json::json;
 pub use svg::svg;
 pub use table::table;
 
-/// What every replay leaves out, as every report says.
+/// The limitations of a replay, in every report.
 pub const NOT_MODELLED: [&str; 4] = [
     "admission checks are answered Ready at once, and pods are ready at once",
     "jobs do not fail, and run for their duration wherever they are admitted",

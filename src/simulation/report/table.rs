@@ -95,7 +95,7 @@ fn slowdown(queue: &QueueOutcome) -> String {
     mean.map_or("-".to_owned(), |mean| format!("{bound}{mean:.2}"))
 }
 
-/// What is remarkable about the jobs of a configuration, one paragraph each.
+/// Notes on the jobs of a configuration, one paragraph each.
 fn notes(out: &mut String, outcome: &ReplayOutcome) {
     let name = &outcome.configuration;
     let often = outcome.most_preempted.iter();

@@ -15,7 +15,7 @@ use super::verified_change::VerifiedChange;
 use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The changes that were found, and what was not tried.
+/// The changes that were found, and the limits of the search.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmittingChanges {

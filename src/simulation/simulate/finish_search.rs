@@ -13,12 +13,12 @@ use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The most workloads that are tried alone, and the most kinds of a set of which fewer are tried.
+/// The maximum number of workloads that are tried alone, and of kinds of a set that is reduced.
 const MAX_KINDS: usize = 64;
 
-/// The workloads that hold quota, longest admitted first, of one kind each: workloads of the same kind are
+/// The workloads that reserve quota, longest admitted first, of one kind each: workloads of the same kind are
 /// interchangeable.
-struct Holders {
+struct ReservingWorkloads {
     keys: Vec<WorkloadKey>,
     /// The kind of each.
     kinds: Vec<usize>,
@@ -26,7 +26,7 @@ struct Holders {
 
 /// Adds the fewest admitted workloads that have to finish: one, or a set of which none can be left out.
 pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChanges) {
-    let holders = Holders::of(state);
+    let reserving = ReservingWorkloads::of(state);
     let preemptions = |finished: &[WorkloadKey]| {
         let finish = |driver: &mut EngineDriver, now: Timestamp| {
             for key in finished {
@@ -36,7 +36,7 @@ pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChang
         state.preemptions_if_admitted(finish, |_| {})
     };
     let admits = |finished: &[WorkloadKey]| preemptions(finished).is_some();
-    let alone = holders.first_of_each_kind();
+    let alone = reserving.first_of_each_kind();
     let mut tried = alone.iter().take(MAX_KINDS);
     let one = tried.find(|key| admits(std::slice::from_ref(*key)));
     let workloads = match one {
@@ -48,7 +48,7 @@ pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChang
                     alone.len()
                 ));
             }
-            holders.fewest(admits, found)
+            reserving.fewest(admits, found)
         }
     };
     let change = workloads.and_then(|workloads| {
@@ -60,7 +60,7 @@ pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChang
     found.admitting_changes.extend(change);
 }
 
-impl Holders {
+impl ReservingWorkloads {
     /// The admitted workloads whose quota or nodes the workloads of a state can get.
     fn of(state: &ChangedState<'_>) -> Self {
         let engine = state.base.engine();
@@ -77,7 +77,7 @@ impl Holders {
             let admitted = predicates::true_condition(wl, c::ADMITTED);
             admitted.map(|condition| condition.last_transition_time.0)
         };
-        let mut holders: Vec<&Workload> = Vec::new();
+        let mut reserving: Vec<&Workload> = Vec::new();
         for wl in engine.workloads() {
             let Some(admission) = wl.status.admission.as_ref() else {
                 continue;
@@ -96,18 +96,18 @@ impl Holders {
             };
             let is_waited_for = blocks && predicates::true_condition(wl, c::PODS_READY).is_none();
             if holds || is_waited_for {
-                holders.push(wl);
+                reserving.push(wl);
             }
         }
-        holders.sort_by_key(|wl| (admitted_at(wl), predicates::key(wl)));
+        reserving.sort_by_key(|wl| (admitted_at(wl), predicates::key(wl)));
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        let kinds = holders.iter().map(|wl| {
+        let kinds = reserving.iter().map(|wl| {
             let next = known.len();
             *known.entry(kind_of(wl)).or_insert(next)
         });
         Self {
             kinds: kinds.collect(),
-            keys: holders.iter().map(|wl| predicates::key(wl)).collect(),
+            keys: reserving.iter().map(|wl| predicates::key(wl)).collect(),
         }
     }
 
@@ -184,7 +184,7 @@ impl Holders {
     }
 }
 
-/// What distinguishes a workload from others that hold quota: its queue, priority, usage and nodes.
+/// The kind of a workload that reserves quota: its queue, priority, usage and nodes.
 fn kind_of(wl: &Workload) -> String {
     let admission = wl.status.admission.as_ref();
     let queue = admission.map_or("", |admission| admission.cluster_queue.as_str());

@@ -10,7 +10,7 @@ mod finish_search;
 mod live_versions;
 mod preempted_workload;
 mod priority_search;
-mod quota_place;
+mod quota_field;
 mod quota_raise;
 mod quota_search;
 #[cfg(test)]

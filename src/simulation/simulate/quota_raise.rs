@@ -4,12 +4,12 @@ use jiff::Timestamp;
 
 use super::admitting_change::{AdmittingChange, QuotaIncrease};
 use super::changed_state::ChangedState;
-use super::quota_place::QuotaPlace;
+use super::quota_field::QuotaField;
 use super::verified_change::VerifiedChange;
 use crate::EngineDriver;
 use kueue_lab_admission::resources::ResourceName;
 
-/// How often the requests are doubled before a place is given up.
+/// How often the requests are doubled before a field is given up.
 const MAX_DOUBLINGS: u32 = 10;
 
 /// The quota or limit of a resource.
@@ -22,10 +22,10 @@ struct RaisedAmount {
     to: i64,
 }
 
-/// A place with higher amounts in a flavor.
+/// A field with higher amounts in a flavor.
 #[derive(Clone, Debug)]
-pub(super) struct RaisedPlace {
-    pub(super) place: QuotaPlace,
+pub(super) struct RaisedField {
+    pub(super) field: QuotaField,
     pub(super) flavor: String,
     amounts: Vec<RaisedAmount>,
 }
@@ -33,20 +33,20 @@ pub(super) struct RaisedPlace {
 /// Places that are raised together.
 #[derive(Clone, Debug)]
 pub(super) struct QuotaRaise {
-    pub(super) places: Vec<RaisedPlace>,
+    pub(super) fields: Vec<RaisedField>,
 }
 
-impl RaisedPlace {
-    /// A place with `more` of the resources in a flavor. `None` if there is nothing to raise.
+impl RaisedField {
+    /// A field with `more` of the resources in a flavor. `None` if there is nothing to raise.
     pub(super) fn new(
         state: &ChangedState<'_>,
-        place: QuotaPlace,
+        field: QuotaField,
         flavor: &str,
         more: &[(ResourceName, i64)],
     ) -> Option<Self> {
         let engine = state.base.engine();
         let amounts = more.iter().filter_map(|&(resource, more)| {
-            let now = place.amount_now(engine, flavor, resource)?;
+            let now = field.amount_now(engine, flavor, resource)?;
             Some(RaisedAmount {
                 resource,
                 now,
@@ -56,7 +56,7 @@ impl RaisedPlace {
         });
         let amounts: Vec<RaisedAmount> = amounts.collect();
         (!amounts.is_empty()).then(|| Self {
-            place,
+            field,
             flavor: flavor.to_owned(),
             amounts,
         })
@@ -68,14 +68,14 @@ impl RaisedPlace {
     }
 
     fn apply(&self, driver: &mut EngineDriver, now: Timestamp) {
-        let is_uncovered = matches!(self.place, QuotaPlace::Uncovered(_));
+        let is_uncovered = matches!(self.field, QuotaField::Uncovered(_));
         let raised = self.amounts.iter();
         let raised = raised.filter(|amount| is_uncovered || amount.to > amount.now);
         let raised: Vec<_> = raised.map(|amount| (amount.resource, amount.to)).collect();
         if raised.is_empty() {
             return;
         }
-        let changed = self.place.raised(driver.engine(), &self.flavor, &raised);
+        let changed = self.field.raised(driver.engine(), &self.flavor, &raised);
         if let Some(changed) = changed {
             changed.apply(driver, now);
         }
@@ -83,7 +83,7 @@ impl RaisedPlace {
 
     fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
         let formatter = &state.base.engine().config().formatter;
-        let is_uncovered = matches!(self.place, QuotaPlace::Uncovered(_));
+        let is_uncovered = matches!(self.field, QuotaField::Uncovered(_));
         let raised = self.amounts.iter();
         let raised = raised.filter(|amount| is_uncovered || amount.to > amount.now);
         let increases = raised.map(|amount| QuotaIncrease {
@@ -92,15 +92,15 @@ impl RaisedPlace {
             to: formatter.text(amount.resource, amount.to),
         });
         let increases: Vec<QuotaIncrease> = increases.collect();
-        (!increases.is_empty()).then(|| self.place.change(&self.flavor, increases))
+        (!increases.is_empty()).then(|| self.field.change(&self.flavor, increases))
     }
 }
 
 impl QuotaRaise {
-    /// Raises the places in a driver.
+    /// Raises the fields in a driver.
     pub(super) fn apply(&self, driver: &mut EngineDriver, now: Timestamp) {
-        for place in &self.places {
-            place.apply(driver, now);
+        for field in &self.fields {
+            field.apply(driver, now);
         }
     }
 
@@ -111,7 +111,7 @@ impl QuotaRaise {
     /// The raise with a multiple of what is added at first.
     fn scaled(&self, factor: i64) -> Self {
         let mut scaled = self.clone();
-        for amount in scaled.places.iter_mut().flat_map(|p| &mut p.amounts) {
+        for amount in scaled.fields.iter_mut().flat_map(|p| &mut p.amounts) {
             let to = amount
                 .now
                 .saturating_add(amount.more.saturating_mul(factor));
@@ -134,24 +134,24 @@ impl QuotaRaise {
     pub(super) fn smallest(&self, state: &ChangedState<'_>) -> Option<Self> {
         let mut scales = (0..=MAX_DOUBLINGS).map(|doublings| self.scaled(1 << doublings));
         let mut raise = scales.find(|raise| raise.admits(state))?;
-        for place in 0..raise.places.len() {
-            let amounts = raise.places.get(place).map_or(0, |p| p.amounts.len());
+        for field in 0..raise.fields.len() {
+            let amounts = raise.fields.get(field).map_or(0, |p| p.amounts.len());
             for amount in 0..amounts {
-                raise.reduce(state, place, amount);
+                raise.reduce(state, field, amount);
             }
         }
         Some(raise)
     }
 
     /// Reduces one amount by bisection to the smallest with which the raise admits.
-    fn reduce(&mut self, state: &ChangedState<'_>, place: usize, index: usize) {
-        let Some(amount) = self.amount_mut(place, index).map(|amount| amount.clone()) else {
+    fn reduce(&mut self, state: &ChangedState<'_>, field: usize, index: usize) {
+        let Some(amount) = self.amount_mut(field, index).map(|amount| amount.clone()) else {
             return;
         };
         let unit = unit(amount.resource);
         let with = |raise: &Self, to: i64| {
             let mut tried = raise.clone();
-            if let Some(amount) = tried.amount_mut(place, index) {
+            if let Some(amount) = tried.amount_mut(field, index) {
                 amount.to = to;
             }
             tried.admits(state).then_some(tried)
@@ -175,8 +175,8 @@ impl QuotaRaise {
         }
     }
 
-    fn amount_mut(&mut self, place: usize, index: usize) -> Option<&mut RaisedAmount> {
-        self.places.get_mut(place)?.amounts.get_mut(index)
+    fn amount_mut(&mut self, field: usize, index: usize) -> Option<&mut RaisedAmount> {
+        self.fields.get_mut(field)?.amounts.get_mut(index)
     }
 
     /// The change with the preemptions of a last run; `None` if it does not admit.
@@ -190,9 +190,9 @@ impl QuotaRaise {
 
     /// The change, without what is not raised.
     fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
-        let mut places: Vec<&RaisedPlace> = self.places.iter().collect();
-        places.sort_by_key(|place| (&place.place, &place.flavor));
-        let changes = places.iter().filter_map(|place| place.change(state));
+        let mut fields: Vec<&RaisedField> = self.fields.iter().collect();
+        fields.sort_by_key(|field| (&field.field, &field.flavor));
+        let changes = fields.iter().filter_map(|field| field.change(state));
         let mut changes: Vec<AdmittingChange> = changes.collect();
         match changes.len() {
             0 | 1 => changes.pop(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::admitting_changes::AdmittingChanges;
 use super::changed_state::ChangedState;
-use super::quota_place::QuotaPlace;
-use super::quota_raise::{QuotaRaise, RaisedPlace};
+use super::quota_field::QuotaField;
+use super::quota_raise::{QuotaRaise, RaisedField};
 use super::simulation::Simulation;
 use super::verified_change::VerifiedChange;
 use kueue_lab_admission::config::QuotaCheckStrategy;
@@ -14,7 +14,7 @@ use kueue_lab_admission::resources::{Requests, ResourceName};
 use kueue_lab_api::v1beta2::{ClusterQueue, ResourceGroup};
 
 /// The most quotas and limits of a flavor that are tried.
-const MAX_PLACES: usize = 16;
+const MAX_FIELDS: usize = 16;
 /// The most flavors and ClusterQueues whose quotas are raised together.
 const MAX_TOGETHER: usize = 16;
 
@@ -38,32 +38,32 @@ pub(super) fn quota_changes(
     let decisions: Vec<&Decision> = pending
         .filter_map(|wl| wl.explanation.as_ref()?.now.as_ref())
         .collect();
-    let mut changes: Vec<(QuotaPlace, VerifiedChange)> = Vec::new();
+    let mut changes: Vec<(QuotaField, VerifiedChange)> = Vec::new();
     for (queue, flavor) in usable_flavors(&decisions) {
-        let places = QuotaPlace::all(state.base.engine(), &queue, &flavor);
-        if places.len() > MAX_PLACES {
+        let fields = QuotaField::all(state.base.engine(), &queue, &flavor);
+        if fields.len() > MAX_FIELDS {
             found.search_limits.push(format!(
-                "{MAX_PLACES} of {} quotas and limits in flavor {flavor}",
-                places.len()
+                "{MAX_FIELDS} of {} quotas and limits in flavor {flavor}",
+                fields.len()
             ));
         }
-        for place in places.into_iter().take(MAX_PLACES) {
+        for field in fields.into_iter().take(MAX_FIELDS) {
             let more = requests_in(state, &requests, &queue, &flavor);
-            let raised = RaisedPlace::new(state, place.clone(), &flavor, &more);
+            let raised = RaisedField::new(state, field.clone(), &flavor, &more);
             let change = raised.and_then(|raised| smallest(state, &requests, raised));
-            changes.extend(change.map(|change| (place, change)));
+            changes.extend(change.map(|change| (field, change)));
         }
     }
     let uncovered = decisions.iter().find_map(|decision| {
-        let mut raised = uncovered_places(state, &requests, decision).into_iter();
+        let mut raised = uncovered_fields(state, &requests, decision).into_iter();
         raised.find_map(|raised| {
-            let place = raised.place.clone();
-            Some((place, smallest(state, &requests, raised)?))
+            let field = raised.field.clone();
+            Some((field, smallest(state, &requests, raised)?))
         })
     });
     changes.extend(uncovered);
     // Limits cost nothing.
-    changes.sort_by_key(|(place, _)| rank(place));
+    changes.sort_by_key(|(field, _)| rank(field));
     for (_, change) in changes {
         if !found.admitting_changes.contains(&change) {
             found.admitting_changes.push(change);
@@ -72,54 +72,54 @@ pub(super) fn quota_changes(
 }
 
 /// Limits of a flavor come before its nominal quotas.
-fn rank(place: &QuotaPlace) -> u8 {
-    match place {
-        QuotaPlace::BorrowingLimit(_)
-        | QuotaPlace::LendingLimit(_)
-        | QuotaPlace::BorrowingLimitOfCohort(_)
-        | QuotaPlace::LendingLimitOfCohort(_) => 0,
-        QuotaPlace::Nominal(_) | QuotaPlace::OfCohort(_) | QuotaPlace::Uncovered(_) => 1,
+fn rank(field: &QuotaField) -> u8 {
+    match field {
+        QuotaField::BorrowingLimit(_)
+        | QuotaField::LendingLimit(_)
+        | QuotaField::BorrowingLimitOfCohort(_)
+        | QuotaField::LendingLimitOfCohort(_) => 0,
+        QuotaField::Nominal(_) | QuotaField::OfCohort(_) | QuotaField::Uncovered(_) => 1,
     }
 }
 
-/// The smallest amounts of a place that admit the workloads, with those of other flavors if needed.
+/// The smallest amounts of a field that admit the workloads, with those of other flavors if needed.
 fn smallest(
     state: &ChangedState<'_>,
     requests: &BTreeMap<String, Requests>,
-    raised: RaisedPlace,
+    raised: RaisedField,
 ) -> Option<VerifiedChange> {
-    let is_nominal = raised.place.is_nominal();
+    let is_nominal = raised.field.is_nominal();
     let mut raise = QuotaRaise {
-        places: vec![raised],
+        fields: vec![raised],
     };
     // The highest amounts show whether any suffices.
     while !raise.can_admit(state) {
-        if !is_nominal || raise.places.len() >= MAX_TOGETHER {
+        if !is_nominal || raise.fields.len() >= MAX_TOGETHER {
             return None;
         }
-        let next = next_place(state, requests, &raise)?;
-        raise.places.push(next);
+        let next = next_field(state, requests, &raise)?;
+        raise.fields.push(next);
     }
     raise.smallest(state)?.verified(state)
 }
 
 /// What is missing besides the highest amounts of a raise: quota of another resource group or
 /// ClusterQueue, or of a resource that is not covered.
-fn next_place(
+fn next_field(
     state: &ChangedState<'_>,
     requests: &BTreeMap<String, Requests>,
     raise: &QuotaRaise,
-) -> Option<RaisedPlace> {
+) -> Option<RaisedField> {
     let highest = raise.highest();
     let pending = state.pending_decisions(|driver, now| highest.apply(driver, now));
     let decisions: Vec<&Decision> = pending.iter().collect();
     let is_raised = |queue: &str, flavor: &str| {
         let group = group_of(state, queue, flavor);
-        raise.places.iter().any(|raised| {
-            let is_queue = match &raised.place {
-                QuotaPlace::Nominal(name) => name == queue,
+        raise.fields.iter().any(|raised| {
+            let is_queue = match &raised.field {
+                QuotaField::Nominal(name) => name == queue,
                 // The quota of a Cohort is that of all its ClusterQueues.
-                QuotaPlace::OfCohort(_) => true,
+                QuotaField::OfCohort(_) => true,
                 _ => false,
             };
             let mut flavors = group.into_iter().flat_map(|group| &group.flavors);
@@ -131,8 +131,8 @@ fn next_place(
         .filter(|(queue, flavor)| !is_raised(queue, flavor))
         .find_map(|(queue, flavor)| {
             let more = requests_in(state, requests, &queue, &flavor);
-            let cohort = raise.places.iter().find_map(|raised| match &raised.place {
-                QuotaPlace::OfCohort(cohort) => Some(cohort),
+            let cohort = raise.fields.iter().find_map(|raised| match &raised.field {
+                QuotaField::OfCohort(cohort) => Some(cohort),
                 _ => None,
             });
             let ancestors = state.base.engine().cache().workload_ancestors(&queue);
@@ -140,21 +140,21 @@ fn next_place(
                 let mut ancestors = ancestors.iter().flatten();
                 ancestors.any(|ancestor| **ancestor == ***cohort)
             };
-            let place = match cohort.filter(is_below) {
-                Some(cohort) => QuotaPlace::OfCohort(cohort.clone()),
-                None => QuotaPlace::Nominal(queue),
+            let field = match cohort.filter(is_below) {
+                Some(cohort) => QuotaField::OfCohort(cohort.clone()),
+                None => QuotaField::Nominal(queue),
             };
-            RaisedPlace::new(state, place, &flavor, &more)
+            RaisedField::new(state, field, &flavor, &more)
         });
     of_flavor.or_else(|| {
-        let is_new = |place: &RaisedPlace| {
-            let mut known = raise.places.iter();
-            !known.any(|known| known.place == place.place && known.resources() == place.resources())
+        let is_new = |field: &RaisedField| {
+            let mut known = raise.fields.iter();
+            !known.any(|known| known.field == field.field && known.resources() == field.resources())
         };
-        let places = decisions
+        let fields = decisions
             .iter()
-            .flat_map(|decision| uncovered_places(state, requests, decision));
-        places.into_iter().find(is_new)
+            .flat_map(|decision| uncovered_fields(state, requests, decision));
+        fields.into_iter().find(is_new)
     })
 }
 
@@ -211,11 +211,11 @@ fn requests_in(
 
 /// Where the first resource that the ClusterQueue of a decision does not cover can get quota: in each flavor of the
 /// groups of the other resources, or in a flavor that has it in another ClusterQueue.
-fn uncovered_places(
+fn uncovered_fields(
     state: &ChangedState<'_>,
     requests: &BTreeMap<String, Requests>,
     decision: &Decision,
-) -> Vec<RaisedPlace> {
+) -> Vec<RaisedField> {
     let engine = state.base.engine();
     let name = decision.cluster_queue.to_string();
     let (Some(queue), Some(requests)) = (engine.cluster_queue(&name), requests.get(&name)) else {
@@ -256,10 +256,10 @@ fn uncovered_places(
             }
         }
     }
-    let flavors = flavors.into_iter().take(MAX_PLACES);
-    let places = flavors.filter_map(|flavor| {
-        let place = QuotaPlace::Uncovered(name.clone());
-        RaisedPlace::new(state, place, flavor, &[(resource, amount)])
+    let flavors = flavors.into_iter().take(MAX_FIELDS);
+    let fields = flavors.filter_map(|flavor| {
+        let field = QuotaField::Uncovered(name.clone());
+        RaisedField::new(state, field, flavor, &[(resource, amount)])
     });
-    places.collect()
+    fields.collect()
 }

@@ -17,7 +17,7 @@ use kueue_lab_api::v1beta2::{Admission, Workload};
 /// The most workloads ahead in the queue that are listed.
 const MAX_AHEAD: usize = 10;
 
-/// What would become of a workload.
+/// The simulated result of a workload.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulatedWorkload {
@@ -75,14 +75,14 @@ pub fn simulate(
 ) -> Simulation {
     let mut without = EngineDriver::new(live.clone(), pods_ready);
     let mut with = without.clone();
-    // What does not settle without the new workloads is reported with them.
+    // A state that does not settle without the new workloads is reported with them.
     let _ = settle(&mut without, &mut now.clone());
     let mut at = now;
     let replaced = live_versions(live, workloads);
     for key in &replaced {
         with.engine_mut().delete_workload(key, at);
     }
-    // What the cluster would do anyway comes first.
+    // The decisions without the new workloads come first.
     let before = settle(&mut with, &mut at);
     for wl in workloads {
         if with.engine().workload(&predicates::key(wl)).is_none() {
@@ -116,7 +116,7 @@ pub fn simulate(
     }
 }
 
-/// What became of a workload.
+/// The result of a workload.
 fn simulated(driver: &mut EngineDriver, wl: &Arc<Workload>, now: Timestamp) -> SimulatedWorkload {
     let key = predicates::key(wl);
     let latest = driver.engine().workload(&key).unwrap_or(wl).clone();

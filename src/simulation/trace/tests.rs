@@ -332,7 +332,7 @@ fn another_separator_than_a_comma_is_named() {
 }
 
 #[test]
-fn mistakes_are_reported_with_their_line() {
+fn errors_are_reported_with_their_line() {
     let replaced = |from: &str, to: &str| refused(&CSV.replace(from, to));
     assert_eq!(
         replaced("1h30m", "soon"),

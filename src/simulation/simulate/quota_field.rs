@@ -1,4 +1,4 @@
-//! [`QuotaPlace`]: the quotas and limits that a change can raise.
+//! [`QuotaField`]: the quotas and limits that a change can raise.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -12,7 +12,7 @@ use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, 
 
 /// A quota or limit of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum QuotaPlace {
+pub(super) enum QuotaField {
     /// The borrowing limit of a ClusterQueue.
     BorrowingLimit(String),
     /// The lending limit of a ClusterQueue.
@@ -64,14 +64,14 @@ impl ChangedObject {
     }
 }
 
-impl QuotaPlace {
-    /// The places that can matter for a workload of a ClusterQueue in a flavor, those that most often admit
+impl QuotaField {
+    /// The fields that can matter for a workload of a ClusterQueue in a flavor, those that most often admit
     /// first.
     pub(super) fn all(engine: &Engine, queue: &str, flavor: &str) -> Vec<Self> {
-        let mut places = vec![Self::Nominal(queue.to_owned())];
+        let mut fields = vec![Self::Nominal(queue.to_owned())];
         let cohorts = engine.cache().workload_ancestors(queue).unwrap_or_default();
         let of_cohorts = cohorts.iter();
-        places.extend(of_cohorts.map(|cohort| Self::OfCohort(cohort.to_string())));
+        fields.extend(of_cohorts.map(|cohort| Self::OfCohort(cohort.to_string())));
         let mut limits = vec![Self::BorrowingLimit(queue.to_owned())];
         let of_cohorts = cohorts.iter();
         limits.extend(of_cohorts.map(|cohort| Self::BorrowingLimitOfCohort(cohort.to_string())));
@@ -87,12 +87,12 @@ impl QuotaPlace {
                     .map(Self::LendingLimit),
             );
         }
-        places.extend(
+        fields.extend(
             limits
                 .into_iter()
                 .filter(|limit| limit.is_set(engine, flavor)),
         );
-        places
+        fields
     }
 
     /// Whether a limit is set for a resource of a flavor.
@@ -130,7 +130,7 @@ impl QuotaPlace {
         )
     }
 
-    /// The change that raises this place.
+    /// The change that raises this field.
     pub(super) fn change(&self, flavor: &str, increases: Vec<QuotaIncrease>) -> AdmittingChange {
         let flavor = flavor.to_owned();
         match self.clone() {
@@ -241,7 +241,7 @@ impl QuotaPlace {
         Some(object)
     }
 
-    /// The object of the place as it is.
+    /// The object of the field as it is.
     fn object(&self, engine: &Engine) -> Option<ChangedObject> {
         match self {
             Self::OfCohort(name)
