@@ -1,4 +1,4 @@
-//! [`ClusterPlan`]: what a change does to a cluster.
+//! [`ClusterPlan`]: the effects of a change on a cluster.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::effects::{Effect, EffectKind, created_workloads, effects, missing_wor
 use super::object_changes::{ObjectAction, ObjectChange, object_changes};
 use super::quota_changes::{QuotaChange, cohort_changes, quota_changes};
 
-/// What a change does to a cluster.
+/// The effects of a change on a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterPlan {
@@ -21,7 +21,7 @@ pub struct ClusterPlan {
     pub quota: Vec<QuotaChange>,
     /// Quota and usage of cohorts that differ, with all ClusterQueues and Cohorts below them.
     pub cohorts: Vec<QuotaChange>,
-    /// Changes of Kueue's configuration; warnings about the files; what the copy lacks.
+    /// Changes of Kueue's configuration; warnings about the files; objects that the copy does not have.
     pub notes: Vec<String>,
 }
 

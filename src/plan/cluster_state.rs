@@ -1,4 +1,4 @@
-//! [`ClusterState`]: what a plan compares of a lab.
+//! [`ClusterState`]: the state of a lab that a plan compares.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -102,7 +102,7 @@ fn rank(group: &str, kind: &str) -> usize {
     found.unwrap_or(CONFIGURED.len())
 }
 
-/// What a plan compares of a lab.
+/// The state of a lab that a plan compares.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterState {
     /// The Workloads by namespace and name.

@@ -12,7 +12,7 @@ use super::cluster_state::ClusterState;
 use super::eviction::EvictionReason;
 use super::workload_state::{WorkloadPhase, WorkloadState};
 
-/// What happens to a Workload or a queue, the most serious first.
+/// The kind of an effect on a Workload or a queue, the most serious first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EffectKind {
@@ -74,7 +74,7 @@ impl fmt::Display for EffectKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
-    /// What happens.
+    /// The kind.
     pub kind: EffectKind,
     /// `Workload/namespace/name`, `ClusterQueue/name` or `LocalQueue/namespace/name`.
     pub object: String,

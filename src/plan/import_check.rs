@@ -14,8 +14,8 @@ use super::plan_error::PlanError;
 use super::plan_preset::{copy, settled};
 use super::workload_state::{WorkloadPhase, WorkloadState};
 
-/// Where a lab that starts from the imported objects decides otherwise than the cluster did, and Workloads
-/// that it does not have.
+/// The differences of the decisions of a lab that starts from the imported objects, and Workloads that it does
+/// not have.
 ///
 /// # Errors
 /// [`PlanError`]: a lab does not start from the objects.

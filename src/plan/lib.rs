@@ -1,4 +1,4 @@
-//! What a change does to a cluster, computed on copies of it: embedded labs in virtual time that start from
+//! The effects of a change on a cluster, computed on copies of it: embedded labs in virtual time that start from
 //! the imported objects. One copy gets the change, the other does not, and the difference of their states is
 //! the effect. The cluster itself is not changed.
 

@@ -12,7 +12,7 @@ use kueue_lab_api::config::{CONFIG_MAP_KEY, load};
 use kueue_lab_json::ValueExt;
 use kueue_lab_yaml::{Limits, parse_one};
 
-/// What happens to an object.
+/// The action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ObjectAction {
@@ -24,7 +24,7 @@ pub enum ObjectAction {
     Replace,
     /// It is deleted.
     Remove,
-    /// Its deletion is requested and waits for what uses it.
+    /// Its deletion is requested and waits for the objects that use it.
     RemoveLater,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for FieldChange {
 pub struct ObjectChange {
     /// `Kind/name` or `Kind/namespace/name`.
     pub object: String,
-    /// What happens to it.
+    /// The action.
     pub action: ObjectAction,
     /// The fields that differ.
     pub fields: Vec<FieldChange>,

@@ -21,7 +21,7 @@ use super::preset_scope::change_scope;
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// The longest run of a copy in real time.
 const DEADLINE: Duration = Duration::from_secs(600);
-/// The interval in lab time in which loops are looked for.
+/// The interval of the search for loops, in lab time.
 const LOOP_INTERVAL: Duration = Duration::from_secs(1);
 /// The lab time in which the copy of an import has to decide as the cluster did.
 const CHECK: SignedDuration = SignedDuration::from_secs(20);
@@ -35,7 +35,7 @@ pub struct PlannedChange<'a> {
     pub preset: &'a str,
 }
 
-/// What applying a preset would do to the imported cluster. Blocks until two copies have run.
+/// The plan of a preset on an imported cluster. Blocks until two copies have run.
 ///
 /// # Errors
 /// [`PlanError`].

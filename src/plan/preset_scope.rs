@@ -1,4 +1,4 @@
-//! What planning a preset needs of the cluster.
+//! The objects of the cluster that the plan of a preset needs.
 
 use std::path::Path;
 

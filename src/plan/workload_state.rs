@@ -1,4 +1,4 @@
-//! [`WorkloadState`]: what a plan compares of a Workload.
+//! [`WorkloadState`]: the state of a Workload that a plan compares.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub enum WorkloadPhase {
     Finished,
 }
 
-/// What a plan compares of a Workload.
+/// The state of a Workload that a plan compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadState {
