@@ -20,7 +20,7 @@ pub struct Bundle {
     pub cluster: String,
     /// The time of the cluster when it was read.
     pub time: Timestamp,
-    /// What was left out, and why.
+    /// Notes on objects that were left out, with the reasons.
     pub notes: Vec<String>,
     /// The objects, in an order in which they can be applied.
     pub objects: Vec<Value>,

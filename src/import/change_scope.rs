@@ -1,4 +1,4 @@
-//! [`ChangeScope`]: what a plan has to know of a cluster beyond an import.
+//! [`ChangeScope`]: the objects of a cluster that a plan needs beyond an import.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ impl ComparableObjects {
     }
 }
 
-/// What a change applies: objects of any kind, and a configuration of Kueue.
+/// The objects of any kind and the configuration of Kueue that a change applies.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeScope {
     /// The objects.

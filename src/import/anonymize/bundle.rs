@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::configuration::{configuration, walk_configuration};
 use super::pseudonyms::Pseudonyms;
 use super::strings::{is_no_name, is_public_domain};
-use super::walk::{Replace, walk};
+use super::visit_names::{NameReplacer, visit_names};
 use crate::apply_order::apply_order;
 use crate::bundle::Bundle;
 use crate::job_kinds::{JOBS_OF_OTHER_KINDS, is_note_on_kind};
@@ -42,7 +42,7 @@ pub fn anonymize(mut bundle: Bundle) -> Bundle {
     // The list of applied objects is text with their names.
     let is_inventory = |o: &Value| o.text("/kind") == "ConfigMap" && o.name() == INVENTORY;
     bundle.objects.retain(|object| !is_inventory(object));
-    // The names are collected from a copy, as the walk changes what it visits.
+    // The names are collected from a copy, as the visit replaces them.
     for object in bundle.objects.clone().iter_mut() {
         walk_object(object, &mut names);
     }
@@ -65,7 +65,7 @@ pub fn anonymize(mut bundle: Bundle) -> Bundle {
     bundle
 }
 
-fn walk_object(object: &mut Value, replace: &mut impl Replace) {
+fn walk_object(object: &mut Value, replace: &mut impl NameReplacer) {
     let is_kueue = object
         .text("/apiVersion")
         .strip_prefix(GROUP)
@@ -83,7 +83,7 @@ fn walk_object(object: &mut Value, replace: &mut impl Replace) {
     if public_name.is_some() {
         object["metadata"]["name"] = Value::Null;
     }
-    walk(object, conditions, replace);
+    visit_names(object, conditions, replace);
     if let Some(name) = public_name {
         object["metadata"]["name"] = name.into();
     }
@@ -93,7 +93,7 @@ fn walk_object(object: &mut Value, replace: &mut impl Replace) {
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
-impl Replace for Names {
+impl NameReplacer for Names {
     fn name(&mut self, name: &str) -> String {
         if !is_no_name(name) {
             self.0.insert(name.to_owned());
@@ -106,7 +106,7 @@ impl Replace for Names {
     }
 }
 
-impl Replace for Pseudonyms {
+impl NameReplacer for Pseudonyms {
     fn name(&mut self, name: &str) -> String {
         self.of(name)
     }

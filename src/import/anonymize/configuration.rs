@@ -6,11 +6,11 @@ use kueue_lab_json::ValueExt;
 use kueue_lab_yaml::{Limits, parse_one, to_string};
 use serde_json::{Value, json};
 
-use super::walk::{Replace, walk};
+use super::visit_names::{NameReplacer, visit_names};
 
 /// Replaces the names in Kueue's configuration. Comments and other data of the ConfigMap are removed, and so
 /// is a configuration that is no YAML.
-pub(super) fn walk_configuration(config_map: &mut Value, replace: &mut impl Replace) {
+pub(super) fn walk_configuration(config_map: &mut Value, replace: &mut impl NameReplacer) {
     let configuration = configuration(config_map);
     config_map["data"] = json!({});
     if let Some(map) = config_map.as_object_mut() {
@@ -20,9 +20,9 @@ pub(super) fn walk_configuration(config_map: &mut Value, replace: &mut impl Repl
     if let Some(metadata) = config_map["metadata"].as_object_mut() {
         metadata.remove("annotations");
     }
-    walk(config_map, &[], replace);
+    visit_names(config_map, &[], replace);
     if let Some(mut configuration) = configuration {
-        walk(&mut configuration, &[], replace);
+        visit_names(&mut configuration, &[], replace);
         config_map["data"][CONFIG_MAP_KEY] = to_string(&configuration).into();
     }
 }

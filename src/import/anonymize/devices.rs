@@ -4,12 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::strings::is_public_domain;
-use super::walk::Replace;
+use super::visit_names::NameReplacer;
 
 /// Replaces the names in attributes or capacities of a device; false if the fields are none.
 pub(super) fn replace_attributes(
     fields: &mut Map<String, Value>,
-    replace: &mut impl Replace,
+    replace: &mut impl NameReplacer,
 ) -> bool {
     if fields.is_empty() || !fields.values().all(Value::is_object) {
         return false;

@@ -1,4 +1,4 @@
-//! What fields hold: keys of labels, constants of APIs, or what is not needed to decide.
+//! The content of fields: keys of labels, constants of APIs, or content that does not affect admission.
 
 /// Maps from label keys to values.
 pub(super) const LABELS: [&str; 4] = ["labels", "matchLabels", "nodeLabels", "nodeSelector"];
@@ -15,7 +15,7 @@ pub(super) const LABEL_KEYS: [&str; 7] = [
 ];
 
 /// Fields that stay as they are: kinds, uids, names of resources, of integrations and of time zones.
-pub(super) const KEPT: [&str; 14] = [
+pub(super) const KEPT_FIELDS: [&str; 14] = [
     "kind",
     "uid",
     "coveredResources",
@@ -43,7 +43,7 @@ pub(super) const DOMAINS: [&str; 5] = [
 ];
 
 /// Fields that identify machines, or are for readers: they are not needed to decide.
-pub(super) const REMOVED: [&str; 18] = [
+pub(super) const REMOVED_FIELDS: [&str; 18] = [
     "managedFields",
     "description",
     "podIP",
@@ -65,7 +65,7 @@ pub(super) const REMOVED: [&str; 18] = [
 ];
 
 /// Fields whose strings are names whatever they look like.
-pub(super) const FREE: [&str; 4] = ["env", "image", "args", "command"];
+pub(super) const FREE_TEXT_FIELDS: [&str; 4] = ["env", "image", "args", "command"];
 
 /// Fields whose values are constants of an API, such as `LowerPriority`.
 pub(super) const ENUMERATIONS: [&str; 79] = [

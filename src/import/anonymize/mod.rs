@@ -7,6 +7,6 @@ mod fields;
 mod pseudonyms;
 mod strings;
 mod topology_assignment;
-mod walk;
+mod visit_names;
 
 pub use bundle::anonymize;

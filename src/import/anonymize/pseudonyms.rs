@@ -12,7 +12,7 @@ const MAX_LABEL: usize = 63;
 const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Words of Kueue's sentences that are names only in quotes or after the kind of an object.
-const WORDS: [&str; 52] = [
+const MESSAGE_WORDS: [&str; 52] = [
     "a",
     "admission",
     "admitted",
@@ -139,7 +139,7 @@ impl Pseudonyms {
             let end = word.find(|c| !is_of_name(c)).unwrap_or(word.len());
             // The full stop of a sentence is not part of a name.
             let name = word[..end].trim_end_matches('.');
-            let is_word = WORDS.contains(&name)
+            let is_word = MESSAGE_WORDS.contains(&name)
                 && !replaced.ends_with(['"', '\''])
                 && !KINDS.contains(&previous);
             previous = name;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use regex::Regex;
 
 /// Names that all clusters have, and lower-case constants of APIs.
-const VOCABULARY: [&str; 54] = [
+const PUBLIC_NAMES: [&str; 54] = [
     "default",
     "main",
     "true",
@@ -80,7 +80,7 @@ fn matches(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
 
 /// Whether a part of a name stays: a number, or part of names that all clusters have.
 pub(super) fn is_common(part: &str) -> bool {
-    part.bytes().all(|b| b.is_ascii_digit()) || VOCABULARY.contains(&part)
+    part.bytes().all(|b| b.is_ascii_digit()) || PUBLIC_NAMES.contains(&part)
 }
 
 /// Whether a string is no name wherever it is.

@@ -4,10 +4,13 @@
 use kueue_lab_api::v1beta2::TopologyAssignment;
 use serde_json::{Map, Value};
 
-use super::walk::{Replace, key, label_value};
+use super::visit_names::{NameReplacer, key, label_value};
 
 /// Replaces the levels and domains of a compressed assignment; false if it is none.
-pub(super) fn replace_domains(fields: &mut Map<String, Value>, replace: &mut impl Replace) -> bool {
+pub(super) fn replace_domains(
+    fields: &mut Map<String, Value>,
+    replace: &mut impl NameReplacer,
+) -> bool {
     if !fields.contains_key("slices") {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Walks through an object and replaces the strings that can be names.
+//! Visits the strings of an object that can be names, and replaces them.
 
 use std::net::IpAddr;
 
@@ -6,15 +6,17 @@ use kueue_lab_api::constants::SUSPENDED_BY_PARENT_ANNOTATION;
 use serde_json::{Map, Value};
 
 use super::devices::replace_attributes;
-use super::fields::{DOMAINS, ENUMERATIONS, FREE, KEPT, LABEL_KEYS, LABELS, REMOVED};
+use super::fields::{
+    DOMAINS, ENUMERATIONS, FREE_TEXT_FIELDS, KEPT_FIELDS, LABEL_KEYS, LABELS, REMOVED_FIELDS,
+};
 use super::strings::{has_public_domain, is_constant, is_no_name, is_public_domain, is_public_key};
 use super::topology_assignment::replace_domains;
 
-/// What replaces the addresses of hosts, such as those of DNS servers: an address for documentation (RFC 5737).
+/// The replacement of the addresses of hosts, such as those of DNS servers: an address for documentation (RFC 5737).
 const ADDRESS: &str = "192.0.2.1";
 
 /// Replaces a name, or text that can contain names.
-pub(super) trait Replace {
+pub(super) trait NameReplacer {
     /// Replaces a name.
     fn name(&mut self, name: &str) -> String;
     /// Replaces names in a sentence.
@@ -23,20 +25,24 @@ pub(super) trait Replace {
 
 /// Replaces the names in an object. `conditions` are the types of the conditions whose messages are Kueue's;
 /// other messages are removed.
-pub(super) fn walk(object: &mut Value, conditions: &[&str], replace: &mut impl Replace) {
-    let mut walk = Walk {
+pub(super) fn visit_names(
+    object: &mut Value,
+    conditions: &[&str],
+    replace: &mut impl NameReplacer,
+) {
+    let mut visitor = NameVisitor {
         conditions,
         replace,
     };
-    walk.value("", object, false);
+    visitor.value("", object, false);
 }
 
-struct Walk<'a, R> {
+struct NameVisitor<'a, R> {
     conditions: &'a [&'a str],
     replace: &'a mut R,
 }
 
-impl<R: Replace> Walk<'_, R> {
+impl<R: NameReplacer> NameVisitor<'_, R> {
     /// Replaces the names in the value of a field; in a `free` one strings are names whatever they look like.
     fn value(&mut self, field: &str, value: &mut Value, free: bool) {
         match value {
@@ -65,13 +71,13 @@ impl<R: Replace> Walk<'_, R> {
             "message" => Some(String::new()),
             "expression" => Some(self.replace.text(text)),
             "fieldPath" => Some(field_path(text, self.replace)),
-            "apiVersion" | "apiGroup" | "group" => foreign_group(text).map(|group| {
+            "apiVersion" | "apiGroup" | "group" => private_group(text).map(|group| {
                 let rest = &text[group.len()..];
                 self.replace.name(group) + rest
             }),
             // Those without a domain are Kubernetes'.
             "finalizers" => (text.contains('/')).then(|| key(text, self.replace)),
-            _ if KEPT.contains(&field) => None,
+            _ if KEPT_FIELDS.contains(&field) => None,
             _ if text.parse::<IpAddr>().is_ok() => Some(ADDRESS.to_owned()),
             _ if LABEL_KEYS.contains(&field) => Some(key(text, self.replace)),
             _ if is_no_name(text) => None,
@@ -91,15 +97,15 @@ impl<R: Replace> Walk<'_, R> {
         if matches!(field, "attributes" | "capacity") && replace_attributes(fields, self.replace) {
             return;
         }
-        fields.retain(|name, _| !REMOVED.contains(&name.as_str()));
+        fields.retain(|name, _| !REMOVED_FIELDS.contains(&name.as_str()));
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let is_kueue_condition = field == "conditions"
             && text("type").is_some_and(|type_| self.conditions.contains(&type_));
         let groups = ["apiVersion", "apiGroup", "group"];
-        let is_foreign = groups
+        let is_private = groups
             .into_iter()
             .filter_map(text)
-            .any(|text| foreign_group(text).is_some());
+            .any(|text| private_group(text).is_some());
         // The name of a resource.
         let has_resource_name = fields.contains_key("nominalQuota")
             || fields.contains_key("total")
@@ -112,8 +118,10 @@ impl<R: Replace> Walk<'_, R> {
                 ("message", Value::String(text)) if is_kueue_condition => {
                     *text = self.replace.text(text);
                 }
-                ("kind", Value::String(text)) if is_foreign => *text = self.replace.name(text),
-                (name, content) => self.value(name, content, free || FREE.contains(&name)),
+                ("kind", Value::String(text)) if is_private => *text = self.replace.name(text),
+                (name, content) => {
+                    self.value(name, content, free || FREE_TEXT_FIELDS.contains(&name))
+                }
             }
         }
     }
@@ -134,7 +142,7 @@ impl<R: Replace> Walk<'_, R> {
 }
 
 /// The value of a label or annotation.
-pub(super) fn label_value(label: &str, text: &str, replace: &mut impl Replace) -> String {
+pub(super) fn label_value(label: &str, text: &str, replace: &mut impl NameReplacer) -> String {
     const CONSTANTS: [&str; 3] = [
         "kubernetes.io/arch",
         "kubernetes.io/os",
@@ -152,7 +160,7 @@ pub(super) fn label_value(label: &str, text: &str, replace: &mut impl Replace) -
 }
 
 /// The key of a label, annotation or taint, or a finalizer.
-pub(super) fn key(text: &str, replace: &mut impl Replace) -> String {
+pub(super) fn key(text: &str, replace: &mut impl NameReplacer) -> String {
     match is_public_key(text) {
         true => text.to_owned(),
         false => replace.name(text),
@@ -160,13 +168,13 @@ pub(super) fn key(text: &str, replace: &mut impl Replace) -> String {
 }
 
 /// The API group of `group` or `group/version`, if it is not one of Kubernetes, Kueue or a job operator.
-fn foreign_group(text: &str) -> Option<&str> {
+fn private_group(text: &str) -> Option<&str> {
     let group = text.split_once('/').map_or(text, |(group, _)| group);
     (group.contains('.') && !is_public_domain(group)).then_some(group)
 }
 
 /// The path of a field of a Pod, which can name a label: `metadata.labels['key']`.
-fn field_path(path: &str, replace: &mut impl Replace) -> String {
+fn field_path(path: &str, replace: &mut impl NameReplacer) -> String {
     let Some((field, label)) = path.split_once("['") else {
         return path.to_owned();
     };
