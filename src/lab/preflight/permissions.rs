@@ -88,7 +88,7 @@ pub(super) async fn check(client: &Client) -> Result<(), PreflightError> {
     let answers: Vec<(bool, String)> = futures::stream::iter(asked)
         .map(|(verb, group, resource)| async move {
             let allowed = can_i(client, verb, group, resource).await?;
-            Ok::<_, PreflightError>((allowed, in_words(verb, group, resource)))
+            Ok::<_, PreflightError>((allowed, permission_text(verb, group, resource)))
         })
         .buffered(AT_ONCE)
         .try_collect()
@@ -138,7 +138,7 @@ async fn can_i(
     Ok(answer.status.is_some_and(|s| s.allowed))
 }
 
-fn in_words(verb: &str, group: &str, resource: &str) -> String {
+fn permission_text(verb: &str, group: &str, resource: &str) -> String {
     match group {
         "" => format!("{verb} {resource}"),
         group => format!("{verb} {resource}.{group}"),
@@ -162,10 +162,13 @@ mod tests {
     #[test]
     fn missing_permissions_use_rbac_terms() {
         assert_eq!(
-            in_words("patch", "apps", "deployments"),
+            permission_text("patch", "apps", "deployments"),
             "patch deployments.apps"
         );
-        assert_eq!(in_words("patch", "", "nodes/status"), "patch nodes/status");
+        assert_eq!(
+            permission_text("patch", "", "nodes/status"),
+            "patch nodes/status"
+        );
         let five: Vec<_> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
         assert_eq!(summary(&five), "a, b, c, d and 1 more");
         assert_eq!(summary(&five[..2]), "a, b");

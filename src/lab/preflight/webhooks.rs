@@ -26,12 +26,12 @@ pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError>
     let mutating = mutating.iter().filter_map(|configuration| {
         let hooks = configuration.webhooks.iter().flatten();
         let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
-        foreign_configuration("mutatingwebhookconfiguration", configuration, hooks)
+        configuration_of_other_kueue("mutatingwebhookconfiguration", configuration, hooks)
     });
     let validating = validating.iter().filter_map(|configuration| {
         let hooks = configuration.webhooks.iter().flatten();
         let hooks = hooks.map(|h| (h.failure_policy.as_deref(), h.rules.as_deref()));
-        foreign_configuration("validatingwebhookconfiguration", configuration, hooks)
+        configuration_of_other_kueue("validatingwebhookconfiguration", configuration, hooks)
     });
     Ok(mutating.chain(validating).collect())
 }
@@ -40,7 +40,7 @@ pub(super) async fn find(client: &Client) -> Result<Vec<String>, PreflightError>
 type WebhookRules<'a> = (Option<&'a str>, Option<&'a [RuleWithOperations]>);
 
 /// A configuration as `kind/name`, if it is not the lab's and has a webhook for Kueue's kinds.
-fn foreign_configuration<'a, K: ResourceExt>(
+fn configuration_of_other_kueue<'a, K: ResourceExt>(
     kind: &str,
     configuration: &K,
     mut hooks: impl Iterator<Item = WebhookRules<'a>>,
