@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use kueue_lab_admission::messages::{EventType, truncate_event};
 use kueue_lab_runtime::Context;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// A series ends after this long without an occurrence.
 const FINISH_SERIES_AFTER: Duration = Duration::from_secs(6 * 60);
@@ -206,8 +207,8 @@ impl EventRecorder {
 
     /// Removes expired Events from the cache, and writes the count of series that ended.
     fn finish_series(&self, now: Timestamp) {
-        let span = SignedDuration::try_from(FINISH_SERIES_AFTER).unwrap_or(SignedDuration::MAX);
-        let over = |last: Timestamp| now.duration_since(last) > span;
+        let max_age = SignedDuration::try_from(FINISH_SERIES_AFTER).unwrap_or(SignedDuration::MAX);
+        let over = |last: Timestamp| now.duration_since(last) > max_age;
         let mut known = self.cache.lock();
         known.events.retain(|_, event| {
             let last = match &event.series {
@@ -244,7 +245,7 @@ async fn record_to_sink(client: kube::Client, write: EventWrite) {
                 .patch(&name, &PatchParams::default(), &Patch::Strategic(&patch))
                 .await;
             match patched {
-                Err(kube::Error::Api(status)) if status.code == 404 => {
+                Err(error) if is_not_found(&error) => {
                     api.create(&PostParams::default(), &event).await
                 }
                 other => other,

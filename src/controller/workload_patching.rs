@@ -12,7 +12,6 @@ use crate::update::patch_params;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
-use kueue_lab_runtime::api_errors::is_not_found;
 
 /// The conditions owned by the admission field manager.
 const ADMISSION_CONDITIONS: [&str; 9] = [
@@ -147,18 +146,6 @@ pub(crate) async fn patch_remote_admission_status(
     let (manager, mode) = (c::ADMISSION_MANAGER, StatusApplyMode::Strict);
     apply_status(client, &after, manager, part, mode).await?;
     Ok(())
-}
-
-/// Maps NotFound to None.
-///
-/// # Errors
-/// All others.
-pub(crate) fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if is_not_found(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Merge-patches the status with the resourceVersion as precondition.

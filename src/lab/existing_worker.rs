@@ -5,6 +5,7 @@ use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_cluster::{KubeconfigContext, error_chain};
 use kueue_lab_controller::validate_kubeconfig;
 use kueue_lab_presets::{ExistingCluster, Finding};
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// A worker cluster that `clusters.yaml` names.
 #[derive(Clone)]
@@ -71,7 +72,7 @@ impl ExistingWorker {
         let client = client.map_err(|error| (error.to_string(), unreachable))?;
         match client.list_api_group_resources(API_VERSION).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Err((
+            Err(error) if is_not_found(&error) => Err((
                 format!("it does not serve {API_VERSION}"),
                 "install Kueue there, with queues of the same names",
             )),

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use kueue_lab_clock::{Clock, whole_seconds};
 use kueue_lab_runtime::Context;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// How many Events are written concurrently. Those of one object are written in order, so that a
 /// repeated Event finds the earlier one.
@@ -193,7 +194,7 @@ impl Writer {
             match patched {
                 Ok(_) => return Ok(()),
                 // It has expired since: create a new one.
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) if is_not_found(&error) => {}
                 Err(error) => return Err(error),
             }
         }

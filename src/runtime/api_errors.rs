@@ -5,6 +5,18 @@ pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+/// Ignores `NotFound`, controller-runtime's `client.IgnoreNotFound`: the result is then `None`.
+///
+/// # Errors
+/// All others.
+pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_not_found(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether the error is `Conflict`: the resource version is outdated.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::ControllerContext;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::update::post_params;
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::AdmissionCheck;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
 
 /// The status of the condition, if it is set.
@@ -65,7 +66,7 @@ pub(super) async fn write_active_condition(
     let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
     let name = ObjectKey::of(check).name;
     let written = api.replace_status(&name, &post_params(), &after).await;
-    if let Some(written) = workload_patching::ignore_not_found(written)? {
+    if let Some(written) = ignore_not_found(written)? {
         let checks = &shared.informers.admission_checks;
         checks.observe_write(Arc::new(written));
     }

@@ -8,13 +8,13 @@ use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
-use crate::workload_patching;
 use kueue_lab_admission::concurrent_admission::{is_parent, parent};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const CONTROLLER: &str = "concurrent-admission-controller";
@@ -105,9 +105,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     }
     variant_activation::deactivate_variants(shared, &mut family).await?;
     variant_activation::activate_variants(shared, &mut family).await?;
-    workload_patching::ignore_not_found(
-        sync_status::sync_admission_status(shared, &mut family).await,
-    )?;
+    ignore_not_found(sync_status::sync_admission_status(shared, &mut family).await)?;
     let next = preemption_gate::open_next_preemption_gate(shared, &mut family).await?;
     Ok(next.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
 }

@@ -13,6 +13,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 
 /// Evicts the parent of an evicted variant, and releases the quota of the variant once the parent
 /// has none. True while that is in progress.
@@ -95,7 +96,7 @@ pub(super) async fn sync_admission_status(
                 StatusApplyMode::Strict,
                 |wl| finish(wl, &finished.reason, &finished.message, now),
             );
-            let written = workload_patching::ignore_not_found(written.await)?.flatten();
+            let written = ignore_not_found(written.await)?.flatten();
             replace_if_written(wl, written);
         }
         return Ok(());

@@ -17,6 +17,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{API_VERSION, PreemptionGate, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 
 /// Creates a variant for each flavor without one.
 pub(super) async fn create_variants(
@@ -97,7 +98,7 @@ pub(super) async fn delete_stale_variants(
             let api = workload_patching::workload_api(shared, predicates::namespace(&wl));
             let params = DeleteParams::default();
             let deleted = api.delete(predicates::name(&wl), &params).await;
-            workload_patching::ignore_not_found(deleted)?;
+            ignore_not_found(deleted)?;
         }
         let flavor = variant_flavor(&wl).unwrap_or_default();
         let message = format!(

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::active_condition::active_condition;
 use super::resource_in_use_finalizer;
+use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::update;
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{ClusterQueue, FairSharingStatus, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -21,14 +22,14 @@ pub(super) fn start(shared: &ControllerContext) {
     add_dependency_handlers(shared, &queue);
     let (queue_handle, s) = (queue.clone(), shared.clone());
     shared.informers.workloads.add_event_handler(move |change| {
-        let concerned = match change {
+        let workloads = match change {
             Change::Added(wl) | Change::Deleted(wl) => vec![wl],
             Change::Updated { old, new } if old.spec.queue_name != new.spec.queue_name => {
                 vec![old, new]
             }
             Change::Updated { old, .. } => vec![old],
         };
-        for wl in concerned {
+        for wl in workloads {
             if let Some(name) = cluster_queue_of_workload(&s, wl) {
                 queue_handle.add_after(ObjectKey::cluster(name), UPDATES_BATCH_PERIOD);
             }
@@ -108,9 +109,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     if !terminating && !resource_in_use_finalizer::has_finalizer(&cq.metadata) {
         let mut after = ClusterQueue::clone(&cq);
         resource_in_use_finalizer::add_finalizer(&mut after.metadata);
-        let Some(written) =
-            workload_patching::ignore_not_found(update::update(&api, &after).await)?
-        else {
+        let Some(written) = ignore_not_found(update::update(&api, &after).await)? else {
             return Ok(ReconcileResult::Done);
         };
         known.observe_write(written.clone());
@@ -122,7 +121,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     {
         let mut after = ClusterQueue::clone(&cq);
         resource_in_use_finalizer::remove_finalizer(&mut after.metadata);
-        workload_patching::ignore_not_found(update::update(&api, &after).await)?;
+        ignore_not_found(update::update(&api, &after).await)?;
         return Ok(ReconcileResult::Done);
     }
     let Some(after) = with_updated_status(shared, &cq, &key.name) else {
@@ -130,8 +129,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         return Ok(ReconcileResult::Requeue);
     };
     if after.status != cq.status
-        && let Some(written) =
-            workload_patching::ignore_not_found(update::update_status(&api, &after).await)?
+        && let Some(written) = ignore_not_found(update::update_status(&api, &after).await)?
     {
         known.observe_write(written);
     }

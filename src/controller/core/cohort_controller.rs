@@ -4,10 +4,11 @@
 //! A change of a ClusterQueue, its status included, enqueues its ancestors except the root, whose
 //! share is constant. So a status change in a tree of one Cohort requeues nothing.
 
+use crate::ControllerContext;
 use crate::update;
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::cache::CacheError;
 use kueue_lab_api::v1beta2::{Cohort, FairSharingStatus};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
@@ -71,9 +72,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     let mut cohort = Cohort::clone(&cohort);
     cohort.status.fair_sharing = fair_sharing;
     let api = Api::<Cohort>::all(shared.ctx.client.clone());
-    if let Some(written) =
-        workload_patching::ignore_not_found(update::update_status(&api, &cohort).await)?
-    {
+    if let Some(written) = ignore_not_found(update::update_status(&api, &cohort).await)? {
         shared.informers.cohorts.observe_write(written);
     }
     Ok(ReconcileResult::Done)

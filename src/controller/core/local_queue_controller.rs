@@ -5,16 +5,17 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::active_condition::active_condition;
+use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::informers::BY_CLUSTER_QUEUE;
 use crate::update;
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::cache::LocalQueueUsageStats;
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::LocalQueueKey;
 use kueue_lab_api::constants::{self as c, active};
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
@@ -126,9 +127,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     set_condition(&mut after.status.conditions, condition);
     let api = Api::<LocalQueue>::namespaced(shared.ctx.client.clone(), &key.namespace);
     if after.status != lq.status {
-        let Some(written) =
-            workload_patching::ignore_not_found(update::update_status(&api, &after).await)?
-        else {
+        let Some(written) = ignore_not_found(update::update_status(&api, &after).await)? else {
             return Ok(ReconcileResult::Done);
         };
         shared.informers.local_queues.observe_write(written.clone());
@@ -163,9 +162,7 @@ async fn sample_consumed_usage(
         let past = status.admission_fair_sharing_status.get_or_insert_default();
         past.consumed_resources = sampled;
         past.last_update = Some(Time(now));
-        if let Some(written) =
-            workload_patching::ignore_not_found(update::update_status(api, &lq).await)?
-        {
+        if let Some(written) = ignore_not_found(update::update_status(api, &lq).await)? {
             shared.informers.local_queues.observe_write(written);
         }
     }

@@ -3,11 +3,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
+use crate::ControllerContext;
 use crate::object_meta;
 use crate::update::{self, UpdatableObject};
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::constants as c;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Whether an object is in use, by name.
@@ -84,9 +85,7 @@ async fn reconcile<K: UpdatableObject>(
     };
     if changed {
         let api = Api::<K>::all(shared.ctx.client.clone());
-        if let Some(written) =
-            workload_patching::ignore_not_found(update::update(&api, &object).await)?
-        {
+        if let Some(written) = ignore_not_found(update::update(&api, &object).await)? {
             known.observe_write(written);
         }
     }

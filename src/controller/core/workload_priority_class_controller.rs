@@ -4,6 +4,7 @@
 use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_api::v1beta2::{PriorityClassKind, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 pub(super) fn start(shared: &ControllerContext) {
@@ -52,7 +53,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         wl.spec.priority = Some(class.value);
         let namespace = wl.metadata.namespace.clone().unwrap_or_default();
         let api: Api<Workload> = workload_patching::workload_api(shared, &namespace);
-        match workload_patching::ignore_not_found(update::update(&api, &wl).await) {
+        match ignore_not_found(update::update(&api, &wl).await) {
             Ok(Some(written)) => {
                 shared.informers.workloads.observe_write(written);
             }

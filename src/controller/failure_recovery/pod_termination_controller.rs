@@ -14,9 +14,9 @@ use crate::informers::BY_NODE;
 use crate::object_meta;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
-use crate::workload_patching::ignore_not_found;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_api::constants as c;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How long a pod may terminate before it is force deleted.

@@ -28,6 +28,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// A node that is not ready for this long counts as failed.
@@ -442,7 +443,7 @@ impl NodeReconciler<'_> {
         let written = api
             .patch_status(name, &patch_params(), &Patch::Merge(&body))
             .await;
-        if let Some(written) = workload_patching::ignore_not_found(written)? {
+        if let Some(written) = ignore_not_found(written)? {
             let reason = c::event::POD_TERMINATED_BY_KUEUE;
             let event = EventSpec {
                 action: "PodTerminated",

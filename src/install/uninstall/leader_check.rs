@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::ListParams;
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
 use tokio::time::Instant;
 
 use crate::{InstallError, Installer};
@@ -25,7 +26,7 @@ impl Installer {
     /// Permissions are missing or the API server is unavailable.
     pub async fn leader(&self) -> Result<Option<String>, InstallError> {
         let mut first = None;
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let leases = self.held_leases().await?;
             let Some(lease) = leases.into_iter().next() else {
@@ -35,7 +36,7 @@ impl Installer {
             if !before.is_same_record(&lease) {
                 return Ok(Some(lease.holder));
             }
-            if begun.elapsed() > self.clock.to_wall(before.lease_duration) {
+            if start.elapsed() > self.clock.to_wall(before.lease_duration) {
                 return Ok(None);
             }
             self.clock.sleep(POLL_INTERVAL).await;
@@ -47,7 +48,7 @@ impl Installer {
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let leases = match api.list(&ListParams::default()).await {
             Ok(leases) => leases.items,
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Vec::new()),
+            Err(error) if is_not_found(&error) => return Ok(Vec::new()),
             Err(error) => {
                 let what = "leases.coordination.k8s.io".to_owned();
                 return Err(InstallError::of("list", what, error));
@@ -62,7 +63,7 @@ impl Installer {
     /// measured locally, does not count.
     pub(super) async fn wait_until_no_leader(&self) -> Result<(), InstallError> {
         let mut seen: Vec<HeldLease> = Vec::new();
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let leases = self.held_leases().await?;
             let leases: Vec<HeldLease> = leases
@@ -78,7 +79,7 @@ impl Installer {
             let Some(leader) = leases.first() else {
                 return Ok(());
             };
-            if begun.elapsed()
+            if start.elapsed()
                 > self
                     .clock
                     .to_wall(LEADER_STOP_TIMEOUT.max(leader.lease_duration * 2))
@@ -109,7 +110,7 @@ impl HeldLease {
         let holder = spec.holder_identity.clone().filter(|h| !h.is_empty())?;
         let renewed = spec.renew_time.as_ref()?.0;
         let seconds = spec.lease_duration_seconds.unwrap_or(15);
-        let lasts = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        let lease_duration = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         if now.duration_since(renewed) > MAX_CLOCK_SKEW {
             return None;
         }
@@ -117,7 +118,7 @@ impl HeldLease {
             name: lease.metadata.name.clone(),
             holder,
             renewed,
-            lease_duration: lasts,
+            lease_duration,
             since: Instant::now(),
         })
     }

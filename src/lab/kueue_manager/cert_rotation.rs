@@ -18,6 +18,7 @@ use kueue_lab_api::crds::CRDS;
 use kueue_lab_clock::Clock;
 use kueue_lab_codec::Codec;
 use kueue_lab_install::{CertRotator, CertificateSecret, InstallError};
+use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Context, watcher};
 use kueue_lab_webhooks::CertificateLifetimes;
 use serde_json::{Value, json};
@@ -178,7 +179,7 @@ impl CertRotation {
                 .patch_metadata(&definition.name(), &params, &patch)
                 .await
             {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) if is_not_found(&error) => {}
                 outcome => drop(outcome?),
             }
         }

@@ -16,6 +16,7 @@ use crate::nodes::{VirtualNodeController, is_managed};
 use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
+use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// GKE's provisioning class that queues requests until capacity is available.
@@ -245,7 +246,7 @@ impl ProvisioningRequestController {
                 .await
             {
                 Ok(request) => self.requests.observe_write(Arc::new(request)),
-                Err(kube::Error::Api(status)) if status.code == 404 => {
+                Err(error) if is_not_found(&error) => {
                     return Ok(ReconcileResult::Done);
                 }
                 Err(error) => return Err(error),

@@ -29,6 +29,7 @@ use super::streams::ContainerRuntime;
 use crate::event_recorder::EventRecorder;
 use crate::pods::{is_terminal, node_of};
 use crate::resource_claims;
+use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use kueue_lab_skylet::JobsController;
 
@@ -265,7 +266,7 @@ impl Shared {
                     }
                 }
                 // The pod was deleted, replaced or changed: the watch delivers it again.
-                Err(kube::Error::Api(status)) if status.code == 404 => {
+                Err(error) if is_not_found(&error) => {
                     return Ok(ReconcileResult::Done);
                 }
                 Err(error) => return Err(error),

@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
 use serde_json::json;
 
 use kueue_lab_clock::Clock;
@@ -50,8 +51,8 @@ impl Heartbeats {
     }
 }
 
-/// The nodes whose Leases an earlier lab has renewed so lately that sparse renewals need not begin with them.
-pub(super) async fn renewed_lately(client: &Client, clock: &Clock) -> BTreeSet<String> {
+/// The nodes whose Leases an earlier lab has renewed recently, so that sparse renewals do not begin with them.
+pub(super) async fn recently_renewed(client: &Client, clock: &Clock) -> BTreeSet<String> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
     let Ok(leases) = leases.list(&ListParams::default()).await else {
         // They are renewed then.
@@ -151,9 +152,7 @@ async fn renew_one(
     }});
     let params = PatchParams::default();
     match leases.patch(&name, &params, &Patch::Merge(&patch)).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => {
-            create(&leases, node, at, interval).await
-        }
+        Err(error) if is_not_found(&error) => create(&leases, node, at, interval).await,
         other => other.map(drop),
     }
 }

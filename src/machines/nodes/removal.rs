@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 use super::fake_gpus;
 use super::virtual_node::MANAGED;
@@ -30,7 +31,7 @@ pub async fn remove_all(client: &Client) -> kube::Result<RemovedNodes> {
     let mut nodes = 0;
     for node in api.list(&params).await?.items {
         match api.delete(&node.name_any(), &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) if is_not_found(&error) => {}
             Err(error) => return Err(error),
             Ok(_) => nodes += 1,
         }

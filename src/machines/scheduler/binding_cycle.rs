@@ -15,6 +15,7 @@ use super::{NAME, PodInfo};
 use crate::event_recorder::NewEvent;
 use crate::pods::condition;
 use kueue_lab_runtime::ObjectKey;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// The reason of pods that fit no node.
 pub(super) const UNSCHEDULABLE: &str = "Unschedulable";
@@ -59,7 +60,7 @@ impl Scheduler {
             }
             Err(error) => {
                 tracing::debug!(pod = %pod.key, node, %error, "a binding was rejected");
-                if !matches!(&error, kube::Error::Api(status) if status.code == 404) {
+                if !is_not_found(&error) {
                     self.context.clock.sleep(BINDING_RETRY_DELAY).await;
                 }
                 self.requeue(&pod);

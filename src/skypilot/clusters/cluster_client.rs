@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Pos
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use serde_json::{Value, json};
 
 use crate::{ClusterPlan, NodeInfo};
@@ -132,6 +133,7 @@ impl ClusterClient<'_> {
                 .delete(pod, &DeleteParams::default().grace_period(0))
                 .await,
         )
+        .map(drop)
     }
 
     /// Force deletes the cluster's services and Pods. Ignores terminating Pods, as SkyPilot does.
@@ -150,13 +152,6 @@ impl ClusterClient<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), kube::Error> {
-    match result {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        other => other.map(drop),
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::DeleteParams;
-use kueue_lab_runtime::api_errors::error_message;
+use kueue_lab_runtime::api_errors::{error_message, is_not_found};
 
 use super::Action;
 use crate::backend::{Backend, OperationError};
@@ -35,7 +35,7 @@ impl Action for Delete {
     fn run(&self, state: &mut State) -> Vec<Cmd> {
         let Ok(Deletion {
             objects,
-            remark,
+            note,
             managed_job,
         }) = deletion(state)
         else {
@@ -47,7 +47,7 @@ impl Action for Delete {
             }
             _ => ("Delete", delete_questions(&objects)),
         };
-        text.push(remark);
+        text.push(note);
         if state.env.cluster != EMBEDDED {
             text.push(format!("Cluster: {}", state.env.cluster));
         }
@@ -116,7 +116,7 @@ pub async fn delete_object(client: &Client, object: &ObjectRef) -> Result<String
     let params = DeleteParams::background();
     match api.delete(&object.key.name, &params).await {
         Ok(_) => Ok(format!("deleted {object}")),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(format!("{object} is gone")),
+        Err(error) if is_not_found(&error) => Ok(format!("{object} is gone")),
         Err(error) => Err(failed(error_message(&error))),
     }
 }

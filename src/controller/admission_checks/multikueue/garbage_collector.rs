@@ -2,13 +2,13 @@
 //! their jobs.
 
 use kube::api::{DeleteParams, ListParams};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, ObjectKey, controller_of};
 
 use super::context::MultiKueueContext;
 use super::remote_client::RemoteClient;
 use crate::jobs::error::JobError;
 use crate::jobs::multikueue::delete_remote_object_if_owned;
-use crate::workload_patching::ignore_not_found;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;

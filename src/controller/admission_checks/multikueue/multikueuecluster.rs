@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::api::PostParams;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Informer, ObjectKey, ReconcileResult};
 
 use super::admissioncheck::{active_condition, is_same_state};
@@ -15,7 +16,6 @@ use crate::event_recorder::EventSpec;
 use crate::jobs::error::JobError;
 use crate::object_meta;
 use crate::update::post_params;
-use crate::workload_patching::ignore_not_found;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::config::Feature;

@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use kube::Client;
 use kube::api::WatchEvent;
 use kube::core::DynamicObject;
+use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Context, ObjectKey};
 
 use super::context::{MultiKueueContext, UPDATES_BATCH_PERIOD};
@@ -65,7 +66,7 @@ pub(super) async fn establish_watch(
     };
     match opened {
         Ok(events) => Ok(events.boxed()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Err(format!(
+        Err(error) if is_not_found(&error) => Err(format!(
             "failed to get API group resources: unable to retrieve the complete list of server APIs: {}: the server could not find the requested resource",
             kind.api_version()
         )),

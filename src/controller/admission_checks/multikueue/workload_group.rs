@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::api::DeleteParams;
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, ObjectKey};
 
 use super::context::MultiKueueContext;
@@ -13,7 +14,6 @@ use crate::jobs::error::JobError;
 use crate::jobs::multikueue::{Adapter, SyncJob, delete_remote_object_if_owned};
 use crate::object_meta;
 use crate::update::post_params;
-use crate::workload_patching::ignore_not_found;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, Workload};

@@ -7,17 +7,18 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kube::api::DeleteParams;
 
 use super::{admission_check_reconciler, provisioning_request};
+use crate::ControllerContext;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::PodSetInfoError;
 use crate::object_meta;
-use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, ProvisioningRequestConfig, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Index of ProvisioningRequests by owner, as `namespace/name`.
@@ -209,9 +210,7 @@ impl ProvisioningController {
             let namespace = object_meta::namespace(&pr.metadata);
             let api =
                 Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
-            workload_patching::ignore_not_found(
-                api.delete(name, &DeleteParams::background()).await,
-            )?;
+            ignore_not_found(api.delete(name, &DeleteParams::background()).await)?;
         }
         Ok(())
     }

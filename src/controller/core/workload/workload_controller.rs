@@ -14,11 +14,11 @@ use crate::ControllerContext;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
-use crate::workload_patching::{self};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, Workload};
+use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 10;
@@ -106,7 +106,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
     let Some(wl) = shared.informers.workloads.get(key) else {
         return Ok(ReconcileResult::Done);
     };
-    match workload_patching::ignore_not_found(reconcile_workload(shared, wl).await)? {
+    match ignore_not_found(reconcile_workload(shared, wl).await)? {
         Some(outcome) => Ok(outcome),
         None => Ok(ReconcileResult::Done),
     }
@@ -134,14 +134,14 @@ async fn reconcile_workload(
         DraOutcome::Continue(wl) => wl,
         DraOutcome::Stop(outcome) => return Ok(outcome),
     };
-    let settled = if !wl.spec.is_active() {
+    let outcome = if !wl.spec.is_active() {
         deactivation::reconcile_deactivated(shared, &wl).await?
     } else if let Some(outcome) = deactivation::reconcile_deactivation_target(shared, &wl).await? {
         Some(outcome)
     } else {
         requeue_backoff::reconcile_requeue_backoff(shared, &wl).await?
     };
-    if let Some(outcome) = settled {
+    if let Some(outcome) = outcome {
         return Ok(outcome);
     }
     let queues = WorkloadQueues::of(shared, &wl);
