@@ -1,6 +1,6 @@
-//! Fuzz targets: parsers of requests do not panic. Those of objects are in the crates `apimachinery` and
-//! `apiextensions`, those of protobuf in `protobuf`, those of SPDY and WebSocket frames in the crate
-//! `streaming`, those of scripts in `shell` and `container`.
+//! Fuzz targets: parsers of requests do not panic. Those of objects are in the crates
+//! `apimachinery` and `apiextensions`, those of protobuf in `protobuf`, those of SPDY and WebSocket
+//! frames in the crate `streaming`, those of scripts in `shell` and `container`.
 
 use proptest::prelude::*;
 

@@ -2,8 +2,8 @@
 //! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and
 //! kubelets are provided through the traits of [`plugins`].
 //!
-//! Objects, schemas, patches and field management are in the crate `apimachinery`, CustomResourceDefinitions
-//! and CEL in `apiextensions`, the built-in kinds in `kinds`.
+//! Objects, schemas, patches and field management are in the crate `apimachinery`,
+//! CustomResourceDefinitions and CEL in `apiextensions`, the built-in kinds in `kinds`.
 //!
 //! Imports between the folders go one way, lowest first: `openapi`, `protobuf`, `storage`, `registry`,
 //! `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`, `flow_control`,

@@ -62,8 +62,8 @@ pub(crate) struct ServerState {
     pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
     /// Whether there may be restored objects whose derived state is missing.
     pub(crate) has_restored_objects: AtomicBool,
-    /// The names of all CustomResourceDefinitions that were ever preinstalled, in durable storage: one
-    /// that was deleted is not installed again.
+    /// The names of all CustomResourceDefinitions that were ever preinstalled, in durable storage:
+    /// one that was deleted is not installed again.
     pub(crate) preinstalled_crds: Option<Arc<ResourceStorage>>,
 }
 

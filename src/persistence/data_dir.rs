@@ -97,7 +97,8 @@ impl DataDir {
         self.is_new
     }
 
-    /// Removes the files of a directory that [`open`](Self::open) has created; an older one is kept.
+    /// Removes the files of a directory that [`open`](Self::open) has created; an older one is
+    /// kept.
     ///
     /// # Errors
     /// [`DataDirError::Io`].
@@ -140,8 +141,8 @@ impl DataDir {
         self.write_cluster_file()
     }
 
-    /// Whether a directory has the objects of an imported cluster. False for one that cannot be read;
-    /// [`open`](Self::open) returns why.
+    /// Whether a directory has the objects of an imported cluster. False for one that cannot be
+    /// read; [`open`](Self::open) returns why.
     pub fn is_imported(path: &Path) -> bool {
         read_cluster_file(path).is_ok_and(|file| file.is_some_and(|file| file.imported))
     }
@@ -160,8 +161,8 @@ impl DataDir {
         self.last_time
     }
 
-    /// Takes the restored objects and the database, which keeps the time of `clock`. `None` the second
-    /// time.
+    /// Takes the restored objects and the database, which keeps the time of `clock`. `None` the
+    /// second time.
     pub fn take_content(&mut self, clock: &Clock) -> Option<(RestoredState, Box<dyn Persistence>)> {
         let (database, state) = self.content.take()?;
         Some((state, Box::new(database.with_clock(clock.clone()))))

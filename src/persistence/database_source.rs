@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use redb::{Builder, Database, DatabaseError};
 
-/// The cache of the database, in bytes. The API server has all objects in memory and reads none from
-/// the database.
+/// The cache of the database, in bytes. The API server has all objects in memory and reads none
+/// from the database.
 const CACHE_SIZE: usize = 4 << 20;
 /// The free space, in bytes, below which only deletions are written.
 const RESERVE: u64 = 4 << 20;

@@ -75,7 +75,7 @@ impl ObjectDatabase {
         match is_disk_full(error) {
             true => disk_full(&dir),
             false => PersistenceError::Failed(format!(
-                "writing to the data directory {dir} failed: {error}; writes are refused until it succeeds again"
+                "writing to the data directory {dir} failed: {error}; writes are rejected until it succeeds again"
             )),
         }
     }

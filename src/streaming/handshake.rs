@@ -228,8 +228,8 @@ mod tests {
             "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
         );
         assert_eq!(response.headers()["sec-websocket-protocol"], "b");
-        let refused = websocket_handshake(&request("x"), &["a", ""]).unwrap_err();
-        assert_eq!(refused.status, StatusCode::FORBIDDEN);
+        let rejected = websocket_handshake(&request("x"), &["a", ""]).unwrap_err();
+        assert_eq!(rejected.status, StatusCode::FORBIDDEN);
         let (selected, _) = websocket_handshake(&request(""), &["a", ""]).unwrap();
         assert_eq!(selected, "");
     }
@@ -246,12 +246,12 @@ mod tests {
         let (selected, response) = spdy_handshake(&request("b"), &["a", "b"]).unwrap();
         assert_eq!(selected, "b");
         assert_eq!(response.headers()["x-stream-protocol-version"], "b");
-        let refused = spdy_handshake(&request("x"), &["a", "b"]).unwrap_err();
+        let rejected = spdy_handshake(&request("x"), &["a", "b"]).unwrap_err();
         assert_eq!(
-            refused.message,
+            rejected.message,
             "unable to upgrade: unable to negotiate protocol: client supports [x], server accepts [a b]"
         );
-        let response = refused.into_response();
+        let response = rejected.into_response();
         let accepted = response.headers();
         let accepted = accepted.get_all("x-accepted-stream-protocol-versions");
         assert_eq!(accepted.iter().count(), 2);

@@ -68,14 +68,14 @@ pub(crate) fn impersonate(
             return Err(check.forbidden_error(&user, &decision.reason));
         }
     }
-    let mut acting = User {
+    let mut impersonated_user = User {
         name,
         groups,
         uid: uid.unwrap_or_default(),
         extra,
     };
-    acting.add_implied_groups();
-    Ok(acting)
+    impersonated_user.add_implied_groups();
+    Ok(impersonated_user)
 }
 
 /// The API group of UIDs and extra attributes.

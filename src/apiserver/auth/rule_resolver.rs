@@ -49,8 +49,8 @@ fn describe_subject(subject: &Value, binding_namespace: &str) -> String {
     format!("{kind} {:?}", format!("{name}/{namespace}"))
 }
 
-/// Calls `visit` with the rules that apply to `user` in a namespace (empty: cluster-wide only) until
-/// it breaks. Returns the errors of bindings whose role does not exist.
+/// Calls `visit` with the rules that apply to `user` in a namespace (empty: cluster-wide only)
+/// until it breaks. Returns the errors of bindings whose role does not exist.
 pub(crate) fn visit_rules_for(
     reader: &dyn ObjectReader,
     user: &User,

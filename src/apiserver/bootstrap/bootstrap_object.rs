@@ -36,7 +36,8 @@ pub(crate) fn ensure_flow_control(core: &ServerState) {
     });
 }
 
-/// Keeps the FlowSchemas and PriorityLevelConfigurations of an earlier server, if it has created them.
+/// Keeps the FlowSchemas and PriorityLevelConfigurations of an earlier server, if it has created
+/// them.
 pub(crate) fn keep_flow_control(core: &ServerState) {
     let served = core.registry.find(flow_control::GROUP, "v1", "flowschemas");
     let storage = served.as_ref().and_then(|served| served.storage.as_ref());

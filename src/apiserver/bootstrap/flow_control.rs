@@ -114,7 +114,7 @@ fn flow_schemas() -> impl Iterator<Item = BootstrapObject> {
     let scheduler = all_requests(users(&["system:kube-scheduler"]));
     let system_accounts = all_requests(system_service_accounts());
     let accounts = all_requests(groups(&["system:serviceaccounts"]));
-    let everyone = all_requests(groups(&EVERYONE));
+    let all_users = all_requests(groups(&EVERYONE));
     let schemas = [
         (
             "exempt",
@@ -160,9 +160,9 @@ fn flow_schemas() -> impl Iterator<Item = BootstrapObject> {
             "global-default",
             9900,
             by_user,
-            everyone.clone(),
+            all_users.clone(),
         ),
-        ("catch-all", "catch-all", 10_000, by_user, everyone),
+        ("catch-all", "catch-all", 10_000, by_user, all_users),
     ];
     schemas
         .into_iter()

@@ -179,8 +179,8 @@ impl VersionConverter<'_> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let definition = self.stored().get(group, plural, "", name)?;
         let conversion = definition.at("/spec/conversion");
-        let asks = conversion.text("/strategy") == "Webhook";
-        asks.then(|| conversion.at("/webhook").clone())
+        let uses_webhook = conversion.text("/strategy") == "Webhook";
+        uses_webhook.then(|| conversion.at("/webhook").clone())
     }
 }
 

@@ -169,8 +169,8 @@ impl AdmissionChain<'_> {
         write.confirm_no_escalation()
     }
 
-    /// Runs validating admission. For writes counted by a ResourceQuota and writes of Services the caller
-    /// holds the guard until the object is stored.
+    /// Runs validating admission. For writes counted by a ResourceQuota and writes of Services the
+    /// caller holds the guard until the object is stored.
     pub(super) async fn validate(&self, object: &Value) -> Result<AdmissionGuard<'_>, ApiError> {
         let request = self.request();
         for plugin in self.context.core.plugins.admission() {

@@ -183,7 +183,7 @@ fn legacy_entries(kind: &ApiResource) -> Vec<Value> {
 
 /// The aggregated document; 304 when `If-None-Match` equals its ETag.
 fn document_response(incoming: &AuthenticatedRequest, document: &EncodedDocument) -> ApiResponse {
-    let reply = match incoming.header(&IF_NONE_MATCH) == document.etag {
+    let response = match incoming.header(&IF_NONE_MATCH) == document.etag {
         true => ApiResponse::empty(304),
         false => ApiResponse::new(
             200,
@@ -191,7 +191,7 @@ fn document_response(incoming: &AuthenticatedRequest, document: &EncodedDocument
             Body::from(document.json.clone()),
         ),
     };
-    reply
+    response
         .with_header(ETAG, &document.etag)
         .with_header(VARY, "Accept")
         .with_header(CACHE_CONTROL, "public")

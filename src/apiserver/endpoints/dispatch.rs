@@ -33,17 +33,18 @@ pub(crate) async fn handle(
 ) -> Response<Body> {
     let began = Instant::now();
     let labels = attributes.labels(&core);
-    let reply = match attributes.target {
+    let response = match attributes.target {
         RequestInfo::NonResource(segments) => serve_non_resource(&core, &incoming, &segments).await,
         RequestInfo::Resource(path) => {
             let (query, verb) = (attributes.query, attributes.verb);
             serve_resource(&core, &incoming, path, query, verb).await
         }
     };
-    let reply = reply.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
-    let labels = labels.with_code(reply.status());
+    let response =
+        response.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
+    let labels = labels.with_code(response.status());
     core.metrics.observe_request(labels, began.elapsed());
-    reply.into_response()
+    response.into_response()
 }
 
 /// Decides whether the user may make the request.
@@ -67,8 +68,8 @@ pub(crate) fn authorize(
     }
 }
 
-/// The response to a request that is refused before its body is read.
-pub(crate) fn refusal(
+/// The response to a request that is rejected before its body is read.
+pub(crate) fn rejection(
     core: &ServerState,
     accept: Option<&HeaderValue>,
     attributes: &RequestAttributes,
@@ -93,9 +94,9 @@ async fn serve_non_resource(
 ) -> Result<ApiResponse, ApiError> {
     let names: Vec<&str> = segments.iter().map(String::as_str).collect();
     if let ["apis", group, version, ..] | ["openapi", "v3", "apis", group, version] = &names[..]
-        && let Some(reply) = proxy_to_extension(core, incoming, group, version).await?
+        && let Some(response) = proxy_to_extension(core, incoming, group, version).await?
     {
-        return Ok(reply);
+        return Ok(response);
     }
     non_resource_paths::handle(core, incoming, segments)
 }
@@ -143,8 +144,8 @@ async fn serve_resource(
     query: Query,
     verb: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    if let Some(reply) = proxy_to_extension(core, incoming, &path.group, &path.version).await? {
-        return Ok(reply);
+    if let Some(response) = proxy_to_extension(core, incoming, &path.group, &path.version).await? {
+        return Ok(response);
     }
     let group = path.group.clone();
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
@@ -154,8 +155,8 @@ async fn serve_resource(
         true => durable_write::dispatch_durably(&call, dispatch_verb(&call, verb)).await,
         false => dispatch_verb(&call, verb).await,
     };
-    let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
-    Ok(reply.with_warnings(call.warnings()))
+    let response = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
+    Ok(response.with_warnings(call.warnings()))
 }
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {

@@ -11,8 +11,8 @@ use kueue_lab_apimachinery::api_error::ApiError;
 /// Handles a write and waits until it is durable.
 ///
 /// # Errors
-/// Those of the write; 507 `InsufficientStorage` when the disk is full, 500 when it fails otherwise.
-/// Nothing of the write is stored then.
+/// Those of the write; 507 `InsufficientStorage` when the disk is full, 500 when it fails
+/// otherwise. Nothing of the write is stored then.
 pub(super) async fn dispatch_durably(
     call: &RequestContext<'_>,
     write: impl Future<Output = Result<ApiResponse, ApiError>>,

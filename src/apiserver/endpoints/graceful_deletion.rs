@@ -13,7 +13,7 @@ pub(super) enum GracefulDeletion {
     NotSupported,
     /// The object is already terminating, and the requested period is not shorter.
     Pending,
-    /// `new` is marked terminating with this grace period in seconds; 0 removes it at once.
+    /// `new` is marked terminating with this grace period in seconds; 0 removes it immediately.
     Marked(i64),
 }
 
@@ -56,7 +56,7 @@ fn pod_grace_period(pod: &Value, requested: Option<i64>) -> i64 {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    // Pods that are unscheduled or finished are deleted at once.
+    // Pods that are unscheduled or finished are deleted immediately.
     if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded")
     {
         return 0;

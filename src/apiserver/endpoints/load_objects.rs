@@ -37,13 +37,13 @@ pub enum UnknownFields {
     Warn,
 }
 
-/// Stores objects of a new cluster: uids, creation times and statuses are kept, and no admission plugin
-/// runs. CustomResourceDefinitions are loaded first, then namespaces. An object replaces one of the same
-/// name.
+/// Stores objects of a new cluster: uids, creation times and statuses are kept, and no admission
+/// plugin runs. CustomResourceDefinitions are loaded first, then namespaces. An object replaces one
+/// of the same name.
 ///
 /// # Errors
-/// [`LoadObjectError`] for the first object that is not valid. Objects before it are stored: the cluster
-/// must not be used.
+/// [`LoadObjectError`] for the first object that is not valid. Objects before it are stored: the
+/// cluster must not be used.
 pub(crate) async fn load_objects(
     core: &Arc<ServerState>,
     objects: Vec<Value>,

@@ -58,7 +58,7 @@ pub(crate) use authenticated_request::AuthenticatedRequest;
 
 pub(crate) use request_attributes::RequestAttributes;
 
-pub(super) use dispatch::{authorize, error_response, handle, refusal};
+pub(super) use dispatch::{authorize, error_response, handle, rejection};
 pub use load_objects::{LoadObjectError, UnknownFields};
 
 pub(super) use load_objects::load_objects;

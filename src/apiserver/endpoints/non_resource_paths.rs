@@ -14,8 +14,8 @@ use kueue_lab_apimachinery::group_version::api_version;
 /// The check that fails as soon as the shutdown starts.
 const SHUTDOWN: &str = "shutdown";
 
-/// The checks of a health endpoint, in listing order. A recorded server of v1.36 lists no check `etcd` in
-/// `/readyz`; storage is checked there as `etcd-readiness`.
+/// The checks of a health endpoint, in listing order. A recorded server of v1.36 lists no check
+/// `etcd` in `/readyz`; storage is checked there as `etcd-readiness`.
 fn health_checks(probe: &str) -> &'static [&'static str] {
     match probe {
         "readyz" => &["ping", "log", "etcd-readiness", SHUTDOWN],

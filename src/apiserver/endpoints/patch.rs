@@ -70,12 +70,12 @@ pub(super) fn apply_patch(
     old: &Value,
 ) -> Result<Value, ApiError> {
     let patch_type = patch_type(call).ok_or_else(|| request_body::unsupported_media_type(APPLY))?;
-    let settle = |object: &mut Value, source: DecodeSource| decode(schema, object, source);
+    let decode_patched = |object: &mut Value, source: DecodeSource| decode(schema, object, source);
     let body = &call.request.body;
     let patched = compute(
         patch_type,
         schema,
-        &settle,
+        &decode_patched,
         old,
         body,
         options.field_validation,

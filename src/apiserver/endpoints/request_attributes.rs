@@ -93,8 +93,8 @@ impl RequestAttributes {
         self.verb == "watch"
     }
 
-    /// Whether the request may compute for more than a few milliseconds whatever the size of its body:
-    /// it reads many objects or a large one, compiles CEL expressions, or builds documents.
+    /// Whether the request may compute for more than a few milliseconds whatever the size of its
+    /// body: it reads many objects or a large one, compiles CEL expressions, or builds documents.
     pub(crate) fn is_expensive(&self, core: &ServerState) -> bool {
         let path = match &self.target {
             RequestInfo::NonResource(path) => {

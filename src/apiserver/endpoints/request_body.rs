@@ -81,14 +81,14 @@ fn decode_body(
         _ => return Err(unsupported_media_type(MEDIA_TYPES)),
     };
     let given = default_type_meta(&mut parsed.value, expected).map_err(unrecognized)?;
-    let refuse = |reason: String| {
+    let cannot_be_handled = |reason: String| {
         ApiError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {reason}",
             given.1, given.0, expected.kind
         ))
     };
     if given.1 != expected.kind {
-        return Err(refuse(format!(
+        return Err(cannot_be_handled(format!(
             "the kind in the data ({}) does not match the expected kind ({})",
             given.1, expected.kind
         )));
@@ -99,11 +99,12 @@ fn decode_body(
         .map(|path| format!("duplicate field {path:?}"))
         .collect();
     if let Some(schema) = expected.schema {
-        let unknown = decode(schema, &mut parsed.value, DecodeSource::Json).map_err(&refuse)?;
+        let unknown =
+            decode(schema, &mut parsed.value, DecodeSource::Json).map_err(&cannot_be_handled)?;
         errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     }
     match validation {
-        FieldValidation::Strict if !errors.is_empty() => Err(refuse(format!(
+        FieldValidation::Strict if !errors.is_empty() => Err(cannot_be_handled(format!(
             "strict decoding error: {}",
             errors.join(", ")
         ))),

@@ -149,7 +149,8 @@ impl ResponseTransformer {
         }
     }
 
-    /// The object as PartialObjectMetadata in the encoding of the request; encoded once per version.
+    /// The object as PartialObjectMetadata in the encoding of the request; encoded once per
+    /// version.
     pub(super) fn encoded_partial_metadata(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
         let is_protobuf = self.accept.encoding == Encoding::Protobuf;
         let format = if is_protobuf { "protobuf" } else { "json" };

@@ -11,7 +11,7 @@ use crate::registry::ServedResource;
 use crate::server_state::ServerState;
 use crate::storage::Object;
 
-/// Serves the restored CustomResourceDefinitions, and lets restored Events expire.
+/// Serves the restored CustomResourceDefinitions, and schedules the expiry of restored Events.
 pub(crate) fn restore_derived_state(core: &ServerState) {
     crd_lifecycle::sync_all_crds(core);
     expire_stored_events(core);

@@ -10,7 +10,8 @@ use kueue_lab_apimachinery::api_error::ApiError;
 pub(super) enum SelectedEvent<'e> {
     /// A stored version of an object.
     Stored(WatchEventType, &'e Arc<Object>),
-    /// The object no longer matches: DELETED with this, its last matching version, at the revision of the event.
+    /// The object no longer matches: DELETED with this, its last matching version, at the revision
+    /// of the event.
     Left(&'e Arc<Object>),
 }
 

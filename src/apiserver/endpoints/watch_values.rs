@@ -66,7 +66,8 @@ impl WatchValues {
         EventStream::new(futures::stream::iter([WatchEvent::Error { status }]).boxed())
     }
 
-    /// The next event; `None` when the kind is no longer served or has another schema, or after an error.
+    /// The next event; `None` when the kind is no longer served or has another schema, or after an
+    /// error.
     async fn next(&mut self) -> Option<WatchEvent> {
         if self.has_failed {
             return None;
@@ -119,7 +120,8 @@ impl WatchValues {
         }
     }
 
-    /// Whether the CustomResourceDefinition was changed since the watch began: its objects have another schema.
+    /// Whether the CustomResourceDefinition was changed since the watch began: its objects have
+    /// another schema.
     fn is_outdated(&self) -> bool {
         let (registry, served) = (&self.transformer.core.registry, &self.transformer.served);
         let kind = &served.kind;

@@ -279,7 +279,7 @@ mod tests {
         let held = seats.acquire(&level, "a", WAIT).await.unwrap();
         let mut waiting = Box::pin(seats.acquire(&level, "b", WAIT));
         assert!((&mut waiting).now_or_never().is_none());
-        // The seat is given to a request that is dropped before it sees it.
+        // The seat is granted to a request that is dropped before it is resumed.
         drop(held);
         drop(waiting);
         assert!(seats.acquire(&level, "c", WAIT).await.is_ok());

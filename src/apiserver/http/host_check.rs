@@ -1,8 +1,8 @@
 //! Host and Origin checks of every network request, before its path is handled.
 //!
 //! DNS rebinding lets a web page reach a server on loopback; so the Host header must be one of the
-//! allowed names. Requests with an Origin header are rejected unless it is the server's own origin, which
-//! clients of WebSocket send that are no browsers.
+//! allowed names. Requests with an Origin header are rejected unless it is the server's own origin,
+//! which clients of WebSocket send that are no browsers.
 
 use std::net::IpAddr;
 

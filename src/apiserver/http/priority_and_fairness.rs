@@ -46,10 +46,10 @@ pub(super) fn limit_in_flight(
         let is_exempt = flow_control
             .as_ref()
             .is_some_and(|flow| flow.priority_level.seats.is_none());
-        let refuse = |message: String| {
+        let reject = |message: String| {
             let error = too_many_requests(message);
             let mut response =
-                endpoints::refusal(core, head.headers.get(ACCEPT), attributes, &error);
+                endpoints::rejection(core, head.headers.get(ACCEPT), attributes, &error);
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             response
@@ -59,7 +59,7 @@ pub(super) fn limit_in_flight(
             let mut permit = context.watches.permit(&user.name);
             if !permit.extend(1) {
                 core.metrics.observe_termination("watches");
-                return refuse(format!(
+                return reject(format!(
                     "Too many requests, please try again later: user {:?} has {} open watches (watches-per-user)",
                     user.name, limits.max_watches_per_user
                 ));
@@ -75,7 +75,7 @@ pub(super) fn limit_in_flight(
                 Err(reason) => {
                     let (schema, label) = (&flow.flow_schema, reason.label());
                     core.metrics.observe_rejection(&level.name, schema, label);
-                    return refuse(rejection(flow, reason, seats));
+                    return reject(rejection(flow, reason, seats));
                 }
             }
         }

@@ -35,7 +35,7 @@ pub(super) fn limit_time(
                     "Timeout: request did not complete within the allotted timeout (request-timeout, {timeout:?})"
                 );
                 let error = ApiError::new(504, "Timeout", text);
-                endpoints::refusal(&context.core, accept.as_ref(), &attributes, &error)
+                endpoints::rejection(&context.core, accept.as_ref(), &attributes, &error)
             }
         }
     })

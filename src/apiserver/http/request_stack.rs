@@ -51,7 +51,8 @@ pub(super) fn request_stack(context: Arc<ConnectionContext>) -> impl HttpService
         .service(handler)
 }
 
-/// Adds the `Audit-ID` and the `Date` in lab time, compresses the response, and ends streams with the server.
+/// Adds the `Audit-ID` and the `Date` in lab time, compresses the response, and ends streams with
+/// the server.
 fn finish_response(
     context: Arc<ConnectionContext>,
     request: Request<Incoming>,
@@ -176,7 +177,7 @@ fn authorize(
             Ok(()) => respond(inner, Request::from_parts(head, body)).await,
             Err(error) => {
                 let accept = head.headers.get(ACCEPT);
-                endpoints::refusal(&context.core, accept, attributes, &error)
+                endpoints::rejection(&context.core, accept, attributes, &error)
             }
         }
     })
@@ -204,7 +205,7 @@ async fn read_and_handle(
                     .metrics
                     .observe_termination("request-body-bytes");
             }
-            return endpoints::refusal(
+            return endpoints::rejection(
                 &context.core,
                 head.headers.get(ACCEPT),
                 &attributes,

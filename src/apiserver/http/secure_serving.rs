@@ -35,7 +35,8 @@ pub(crate) const LISTENER_LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
-/// Expensive requests that compute at the same time, at most: half of the processors are for others.
+/// Expensive requests that compute at the same time, at most: half of the processors are for
+/// others.
 const HEAVY_REQUESTS: usize = 2;
 /// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -51,8 +52,8 @@ pub struct ServeOptions {
     pub name: String,
     /// Additional DNS names of the server, for its certificate and the Host check.
     pub names: Vec<String>,
-    /// The time at shutdown in which `/readyz` fails and requests are still served; kube-apiserver's
-    /// `--shutdown-delay-duration`.
+    /// The time at shutdown in which `/readyz` fails and requests are still served;
+    /// kube-apiserver's `--shutdown-delay-duration`.
     pub shutdown_delay: Duration,
 }
 
@@ -84,7 +85,7 @@ pub enum ServeError {
     Tls(#[from] TlsError),
 }
 
-/// A running listener. Dropping it stops it at once; [`ServingHandle::shutdown`] stops it
+/// A running listener. Dropping it stops it immediately; [`ServingHandle::shutdown`] stops it
 /// gracefully.
 pub struct ServingHandle {
     address: SocketAddr,
@@ -215,8 +216,8 @@ impl ServingHandle {
         write_private_file(path, &self.kubeconfig)
     }
 
-    /// Fails `/readyz` for the shutdown delay. Then stops listening, ends all watches, and drains other
-    /// requests until a timeout.
+    /// Fails `/readyz` for the shutdown delay. Then stops listening, ends all watches, and drains
+    /// other requests until a timeout.
     pub async fn shutdown(mut self) {
         self.core.is_shutting_down.store(true, Ordering::Relaxed);
         tokio::time::sleep(self.shutdown_delay).await;

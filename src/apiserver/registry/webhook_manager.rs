@@ -42,8 +42,8 @@ impl WebhookManager {
         }
     }
 
-    /// The webhooks to call, in the order of their configurations. `is_called` is evaluated again when a
-    /// configuration or the number of in-process plugins changes.
+    /// The webhooks to call, in the order of their configurations. `is_called` is evaluated again
+    /// when a configuration or the number of in-process plugins changes.
     pub(crate) fn webhooks(
         &self,
         stored: &StoredObjects<'_>,

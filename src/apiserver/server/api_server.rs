@@ -37,11 +37,12 @@ impl ApiServer {
         kube::Client::new(service, "default")
     }
 
-    /// Stores objects of a new cluster before its first request: uids, creation times and statuses are
-    /// kept, and no admission plugin runs. An object replaces one of the same name.
+    /// Stores objects of a new cluster before its first request: uids, creation times and statuses
+    /// are kept, and no admission plugin runs. An object replaces one of the same name.
     ///
     /// # Errors
-    /// [`LoadObjectError`] for the first object that is not valid. The server must not be used then.
+    /// [`LoadObjectError`] for the first object that is not valid. The server must not be used
+    /// then.
     pub async fn load_objects(
         &self,
         objects: Vec<Value>,
@@ -50,14 +51,14 @@ impl ApiServer {
         endpoints::load_objects(&self.core, objects, unknown_fields).await
     }
 
-    /// The revision of the latest write of an object that is neither a Lease nor an Event: it does not
-    /// change in a cluster without work.
+    /// The revision of the latest write of an object that is neither a Lease nor an Event: it does
+    /// not change in a cluster without work.
     pub fn state_revision(&self) -> u64 {
         self.core.store.state_revision()
     }
 
-    /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long as
-    /// the last writes take.
+    /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long
+    /// as the last writes take.
     pub fn close_storage(&self) {
         self.core.store.close();
     }

@@ -96,17 +96,17 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Builds the server with the bootstrap objects, in memory only. It does not listen on the network
-    /// yet.
+    /// Builds the server with the bootstrap objects, in memory only. It does not listen on the
+    /// network yet.
     pub fn build(self) -> ApiServer {
         let store = Store::new(self.limits);
         let authenticator = TokenAuthenticator::generate();
         self.build_with(store, authenticator, ClusterCertificates::default())
     }
 
-    /// Builds a server with the state of a snapshot, in memory only: objects, revisions and custom resources.
-    /// Plugins and extension API servers are those of the builder and of later calls; preinstalled
-    /// definitions are not installed again.
+    /// Builds a server with the state of a snapshot, in memory only: objects, revisions and custom
+    /// resources. Plugins and extension API servers are those of the builder and of later calls;
+    /// preinstalled definitions are not installed again.
     pub fn build_from(self, snapshot: &ApiServerSnapshot) -> ApiServer {
         let store = Store::from_snapshot(self.limits, &snapshot.store);
         let builtin = kueue_lab_kinds::builtin_api_resources();

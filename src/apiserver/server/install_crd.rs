@@ -16,11 +16,11 @@ type DefinitionBuilder = Box<dyn Fn(&str) -> Value + Send + Sync>;
 pub struct PreinstalledKind {
     /// How it is served. Its schemas are loaded on first use.
     pub definition: CrdSpec,
-    /// Builds its CustomResourceDefinition (apiVersion, kind and spec; the server sets metadata and status) by
-    /// name, on the first read beyond its metadata.
+    /// Builds its CustomResourceDefinition (apiVersion, kind and spec; the server sets metadata and
+    /// status) by name, on the first read beyond its metadata.
     pub object: DefinitionBuilder,
-    /// Whether a request that creates or applies a CustomResourceDefinition of the same name replaces this one, as
-    /// if it did not exist.
+    /// Whether a request that creates or applies a CustomResourceDefinition of the same name
+    /// replaces this one, as if it did not exist.
     pub replaceable: bool,
 }
 
@@ -98,8 +98,8 @@ impl ApiServer {
         identity
     }
 
-    /// Whether a definition is installed: not if one of the same name was restored, which replaced it,
-    /// or if it was deleted before the restart.
+    /// Whether a definition is installed: not if one of the same name was restored, which replaced
+    /// it, or if it was deleted before the restart.
     fn installs_crd(&self, name: &str) -> bool {
         let core = &self.core;
         let Some(storage) = crd_lifecycle::crd_storage(core) else {

@@ -23,7 +23,7 @@ impl ApiServer {
         let service = KubernetesServiceController::new(core.clone(), serving.addr());
         service.reconcile(true);
         tokio::spawn(service.run(serving.stop_token()));
-        // Only clients that start later look for them.
+        // Only clients that start later need the system roles.
         tokio::spawn(async move {
             create_system_roles(&core);
             if let Err(error) = create_extension_apiserver_authentication(&core) {

@@ -6,7 +6,8 @@ use super::api_server::ApiServer;
 use crate::registry::RegistrySnapshot;
 use crate::storage::{EventTtl, StoreSnapshot};
 
-/// The state of an API server in memory. Servers that start from it share its objects, which are immutable.
+/// The state of an API server in memory. Servers that start from it share its objects, which are
+/// immutable.
 #[derive(Debug)]
 pub struct ApiServerSnapshot {
     pub(super) store: StoreSnapshot,
@@ -16,16 +17,16 @@ pub struct ApiServerSnapshot {
 }
 
 impl ApiServerSnapshot {
-    /// The keys (`namespace/name` or `name`) of the objects of a resource (`group/plural` of the storage
-    /// version).
+    /// The keys (`namespace/name` or `name`) of the objects of a resource (`group/plural` of the
+    /// storage version).
     pub fn keys(&self, resource: &str) -> impl Iterator<Item = &str> {
         self.store.keys(resource)
     }
 }
 
 impl ApiServer {
-    /// The current state; `None` of a server with durable storage, or with extension API servers in other
-    /// processes.
+    /// The current state; `None` of a server with durable storage, or with extension API servers in
+    /// other processes.
     pub fn snapshot(&self) -> Option<ApiServerSnapshot> {
         let core = &self.core;
         if core.store.is_durable() || !core.remote_api_services.all().is_empty() {

@@ -111,7 +111,8 @@ impl ClientManager {
             .map_err(|reason| format!("failed to call webhook: {reason}"))
     }
 
-    /// Sends a request, whose URI is a path, and returns the response when its headers have arrived.
+    /// Sends a request, whose URI is a path, and returns the response when its headers have
+    /// arrived.
     ///
     /// # Errors
     /// The server cannot be reached or verified, in the words of Go's `net/http`.

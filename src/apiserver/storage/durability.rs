@@ -1,9 +1,9 @@
 //! Group commit: writes become durable in batches, while further writes are decided.
 //!
-//! A commit is decided and applied in memory under the commit lock and queued; one thread writes the
-//! queue to the [`Persistence`]. Until then only writers see the change: reads and watches return the
-//! durable revision, and the response to a write waits for its own. Changes that cannot be made durable
-//! are reverted in memory, with all later ones.
+//! A commit is decided and applied in memory under the commit lock and queued; one thread writes
+//! the queue to the [`Persistence`]. Until then only writers see the change: reads and watches
+//! return the durable revision, and the response to a write waits for its own. Changes that cannot
+//! be made durable are reverted in memory, with all later ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ struct RequestWrites {
     /// The last revision it wrote.
     last: Option<u64>,
     /// The error of its first rejected write.
-    refused: Option<PersistenceError>,
+    rejected: Option<PersistenceError>,
 }
 
 /// The durable side of a store.
@@ -53,7 +53,8 @@ pub(super) struct Durability {
     /// Wakes responses that wait.
     settled: Notify,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// The objects of resources without storage, which were restored, or whose removal was reverted.
+    /// The objects of resources without storage, which were restored, or whose removal was
+    /// reverted.
     unserved: Mutex<BTreeMap<String, Vec<RestoredObject>>>,
     /// Kind, apiVersion and metadata of restored preinstalled objects, by resource and key.
     preinstalled: BTreeMap<(String, String), Value>,
@@ -80,7 +81,7 @@ struct Progress {
     /// The number of batches that failed.
     failures: u64,
     /// The error with which writes are rejected at present.
-    refusing: Option<PersistenceError>,
+    write_error: Option<PersistenceError>,
     /// Whether the store is closed, so that all writes are rejected.
     is_closed: bool,
 }
@@ -122,8 +123,8 @@ impl Durability {
         self.unserved.lock().remove(resource)
     }
 
-    /// Starts the thread that writes. `commit_lock` is the lock that serializes commits, and `latest`
-    /// the revision of the last one.
+    /// Starts the thread that writes. `commit_lock` is the lock that serializes commits, and
+    /// `latest` the revision of the last one.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -158,19 +159,19 @@ impl Durability {
 
     /// The error of a write that is rejected before it is decided; a full disk does not reject a
     /// deletion.
-    pub(super) fn refusal(&self, is_deletion: bool) -> Option<PersistenceError> {
-        let refusing = {
+    pub(super) fn rejection(&self, is_deletion: bool) -> Option<PersistenceError> {
+        let write_error = {
             let progress = self.progress.lock();
             match progress.is_closed {
                 true => PersistenceError::Failed("the API server is stopping".into()),
-                false => progress.refusing.clone()?,
+                false => progress.write_error.clone()?,
             }
         };
-        if is_deletion && matches!(refusing, PersistenceError::Full(_)) {
+        if is_deletion && matches!(write_error, PersistenceError::Full(_)) {
             return None;
         }
-        let _ = WRITES.try_with(|writes| writes.borrow_mut().refused = Some(refusing.clone()));
-        Some(refusing)
+        let _ = WRITES.try_with(|writes| writes.borrow_mut().rejected = Some(write_error.clone()));
+        Some(write_error)
     }
 
     pub(super) fn durable_revision(&self) -> u64 {
@@ -188,7 +189,7 @@ impl Durability {
         }
     }
 
-    /// Runs a request and waits until its writes, or the state it has seen, are durable.
+    /// Runs a request and waits until its writes, or the state that it has read, are durable.
     pub(super) async fn durably<T>(
         &self,
         request: impl Future<Output = T>,
@@ -200,8 +201,8 @@ impl Durability {
             (output, WRITES.with(RefCell::take))
         };
         let (output, writes) = WRITES.scope(RefCell::default(), request).await;
-        if let Some(refused) = writes.refused {
-            return Err(refused);
+        if let Some(rejected) = writes.rejected {
+            return Err(rejected);
         }
         match writes.last {
             Some(written) => self.wait(written, |p| p.outcome(written)).await?,
@@ -239,16 +240,16 @@ impl Durability {
             if queue.is_closed {
                 return None;
             }
-            let is_refusing = self.progress.lock().refusing.is_some();
-            if !is_refusing {
+            let is_rejecting = self.progress.lock().write_error.is_some();
+            if !is_rejecting {
                 self.queued.wait(&mut queue);
                 continue;
             }
             self.queued.wait_for(&mut queue, RECOVERY_INTERVAL);
             if queue.changes.is_empty() && !queue.is_closed {
                 drop(queue);
-                let refusing = persistence.recover().err();
-                self.progress.lock().refuse(refusing);
+                let write_error = persistence.recover().err();
+                self.progress.lock().reject(write_error);
                 queue = self.queue.lock();
             }
         }
@@ -273,7 +274,7 @@ impl Durability {
                 {
                     let mut progress = self.progress.lock();
                     progress.settled = last;
-                    progress.refuse(low);
+                    progress.reject(low);
                 }
                 self.settled.notify_waiters();
                 for storage in distinct(storages.clone()) {
@@ -285,8 +286,8 @@ impl Durability {
             Err(error) => {
                 self.revert(error, storages, commit_lock, latest);
                 self.settled.notify_waiters();
-                let refusing = persistence.recover().err();
-                self.progress.lock().refuse(refusing);
+                let write_error = persistence.recover().err();
+                self.progress.lock().reject(write_error);
             }
         }
     }
@@ -315,7 +316,7 @@ impl Durability {
         let mut progress = self.progress.lock();
         progress.settled = latest;
         progress.failures += 1;
-        progress.refuse(Some(error.clone()));
+        progress.reject(Some(error.clone()));
         match progress.failed.last_mut() {
             Some((after, to, reason)) if *after == durable => (*to, *reason) = (latest, error),
             _ => progress.failed.push((durable, latest, error)),
@@ -328,13 +329,13 @@ impl Durability {
 
 impl Progress {
     /// Rejects further writes, or accepts them again.
-    fn refuse(&mut self, error: Option<PersistenceError>) {
-        match (&self.refusing, &error) {
+    fn reject(&mut self, error: Option<PersistenceError>) {
+        match (&self.write_error, &error) {
             (None, Some(error)) => tracing::error!("{error}"),
             (Some(_), None) => tracing::info!("the data directory accepts writes again"),
             _ => {}
         }
-        self.refusing = error;
+        self.write_error = error;
     }
 
     /// Whether a revision that is settled is durable.

@@ -80,15 +80,15 @@ impl Fixture {
         let before = self.store.revision();
         let writing = tokio::spawn(async move {
             loop {
-                let mut is_refused = false;
+                let mut is_rejected = false;
                 let write = async {
                     let written = other.write(key, value);
-                    is_refused = matches!(written, Err(CommitError::NotDurable(_)));
+                    is_rejected = matches!(written, Err(CommitError::NotDurable(_)));
                     written
                 };
                 let written = other.store.durably(write).await;
-                // After a failure, writes are refused until the persistence has recovered.
-                if !is_refused {
+                // After a failure, writes are rejected until the persistence has recovered.
+                if !is_rejected {
                     return written.map(|object| object.unwrap().revision());
                 }
                 tokio::task::yield_now().await;
@@ -158,7 +158,7 @@ async fn writes_that_fail_are_reverted_with_those_after_them() {
         .collect();
     assert_eq!(events, [("b", 5)]);
     assert_eq!(*f.committed.lock(), [2, 5]);
-    // A request that writes nothing is not refused for an earlier failure.
+    // A request that writes nothing is not rejected for an earlier failure.
     assert_eq!(f.store.durably(async { 1 }).await, Ok(1));
 }
 

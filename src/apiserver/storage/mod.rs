@@ -6,8 +6,8 @@
 //! rebuilt. Watchers pull from that history at their own pace without a queue per watcher; a
 //! watcher behind the compacted revision gets [`WatchExpired`].
 //!
-//! With a [`Persistence`], writes are durable before they can be read: a response to a write waits for
-//! it ([`Store::durably`]), reads and watches return [`Store::durable_revision`].
+//! With a [`Persistence`], writes are durable before they can be read: a response to a write waits
+//! for it ([`Store::durably`]), reads and watches return [`Store::durable_revision`].
 //!
 //! Does not depend on HTTP, kinds, validation or time.
 

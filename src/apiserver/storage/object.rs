@@ -266,7 +266,8 @@ struct RestoredMetadata {
 }
 
 impl Object {
-    /// An object from durable storage; `None` for a preinstalled object, and for one that is not JSON.
+    /// An object from durable storage; `None` for a preinstalled object, and for one that is not
+    /// JSON.
     pub(super) fn restore(restored: RestoredObject, cache: &Arc<DecodedCache>) -> Option<Self> {
         let StoredContent::Encoded { json, prelude } = restored.content else {
             return None;
@@ -409,8 +410,8 @@ impl Object {
         Some(bytes.clone())
     }
 
-    /// A value that is computed from the object once and kept as long as this version, in place of the
-    /// decoded object. A type is always derived by the same function.
+    /// A value that is computed from the object once and kept as long as this version, in place of
+    /// the decoded object. A type is always derived by the same function.
     pub fn derived<T: Send + Sync + 'static>(
         self: &Arc<Self>,
         derive: impl FnOnce(&Value) -> T,

@@ -236,8 +236,8 @@ proptest! {
         }
     }
 
-    /// The events of a watch of a namespace or an object are those of all objects that belong to it, also
-    /// when the history is compacted while it has nothing to read.
+    /// The events of a watch of a namespace or an object are those of all objects that belong to
+    /// it, also when the history is compacted while it has nothing to read.
     #[test]
     fn a_scoped_watch_is_a_part_of_the_whole(
         steps in steps(),

@@ -128,8 +128,8 @@ impl StorageState {
         self.objects.iter().map(restored).collect()
     }
 
-    /// Applies a change and appends its event. Events after the revision `durable` are not compacted.
-    /// Returns the events that leave the history, to be dropped without a lock.
+    /// Applies a change and appends its event. Events after the revision `durable` are not
+    /// compacted. Returns the events that leave the history, to be dropped without a lock.
     pub(super) fn record(
         &mut self,
         kind: WatchEventType,

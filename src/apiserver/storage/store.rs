@@ -113,13 +113,14 @@ impl Store {
         function()
     }
 
-    /// The revision of the latest commit in any storage. All commits up to it are visible to writers.
+    /// The revision of the latest commit in any storage. All commits up to it are visible to
+    /// writers.
     pub fn revision(&self) -> u64 {
         self.shared.revision.load(Ordering::Acquire)
     }
 
-    /// The revision of the latest commit in any storage except those of Leases and Events, which change
-    /// in a cluster without work.
+    /// The revision of the latest commit in any storage except those of Leases and Events, which
+    /// change in a cluster without work.
     pub fn state_revision(&self) -> u64 {
         self.shared.state_revision.load(Ordering::Acquire)
     }
@@ -141,7 +142,8 @@ impl Store {
     /// durable.
     ///
     /// # Errors
-    /// [`PersistenceError`]: a write was rejected, or reverted because it could not be made durable.
+    /// [`PersistenceError`]: a write was rejected, or reverted because it could not be made
+    /// durable.
     pub async fn durably<T>(
         &self,
         request: impl Future<Output = T>,
@@ -159,8 +161,8 @@ impl Store {
         }
     }
 
-    /// The storage of a resource (`group/plural`), with its objects of a snapshot or of durable storage. Its
-    /// history starts at the current revision.
+    /// The storage of a resource (`group/plural`), with its objects of a snapshot or of durable
+    /// storage. Its history starts at the current revision.
     pub fn new_resource_storage(&self, resource: &str) -> Arc<ResourceStorage> {
         let storage = ResourceStorage::new(resource, self.revision());
         let durability = self.shared.durability.as_ref();
@@ -175,8 +177,8 @@ impl Store {
         Arc::new(storage)
     }
 
-    /// Kind, apiVersion and metadata that a preinstalled object of a resource (`group/plural`) had before
-    /// the restart.
+    /// Kind, apiVersion and metadata that a preinstalled object of a resource (`group/plural`) had
+    /// before the restart.
     pub fn preinstalled(&self, resource: &str, key: &str) -> Option<&Value> {
         let durability = self.shared.durability.as_ref()?;
         durability.preinstalled(resource, key)
@@ -267,8 +269,8 @@ impl Store {
     ) -> Result<Arc<Object>, CommitError> {
         let durability = self.shared.durability.as_ref();
         let order = self.shared.commit.lock();
-        if let Some(refusal) = durability.and_then(|d| d.refusal(is_deletion)) {
-            return Err(CommitError::NotDurable(refusal));
+        if let Some(rejection) = durability.and_then(|d| d.rejection(is_deletion)) {
+            return Err(CommitError::NotDurable(rejection));
         }
         let mut state = storage.write();
         if state.is_closed() {

@@ -14,8 +14,9 @@ use kueue_lab_watch::HasDecodedForms;
 /// The objects of a storage, by key.
 pub(super) type StoredMap = OrdMap<Arc<str>, Arc<Object>>;
 
-/// The objects of all storages at one revision. It shares them with the store; a copy is a pointer for each
-/// storage. Objects are immutable: a store that starts from a snapshot does not change another.
+/// The objects of all storages at one revision. It shares them with the store; a copy is a pointer
+/// for each storage. Objects are immutable: a store that starts from a snapshot does not change
+/// another.
 #[derive(Clone, Debug)]
 pub struct StoreSnapshot {
     pub(super) revision: u64,
@@ -57,7 +58,8 @@ impl Store {
         snapshot
     }
 
-    /// A store in memory with the objects and the revision of a snapshot. Its watch history starts there.
+    /// A store in memory with the objects and the revision of a snapshot. Its watch history starts
+    /// there.
     pub fn from_snapshot(limits: StorageLimits, snapshot: &StoreSnapshot) -> Self {
         Self::starting_at(limits, snapshot)
     }

@@ -77,7 +77,7 @@ fn commits_require_the_expected_revision() {
         store.replace(&storage, "a", 4, pending(json!(1))),
         Err(CommitError::KeyNotFound)
     ));
-    assert_eq!(store.revision(), 4, "what is refused takes no revision");
+    assert_eq!(store.revision(), 4, "what is rejected takes no revision");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The part of a storage that a watcher reads, so that a commit wakes only the watchers it concerns.
+//! The part of a storage that a watcher reads, so that a commit wakes only the watchers it
+//! concerns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +65,8 @@ pub(super) struct WatchScopes {
 }
 
 impl WatchScopes {
-    /// The watchers of a scope, for a further one; `compacted` is the compacted revision of the storage.
+    /// The watchers of a scope, for a further one; `compacted` is the compacted revision of the
+    /// storage.
     pub(super) fn join(&self, key_or_prefix: &Arc<str>, compacted: u64) -> Arc<ScopedWatchers> {
         let mut scopes = self.scopes.lock();
         let scope = scopes.entry(key_or_prefix.clone()).or_insert_with(|| {

@@ -68,20 +68,20 @@ fn credentials_are_the_same_after_a_start() {
 }
 
 #[test]
-fn a_second_user_is_refused_with_the_process_of_the_first() {
+fn a_second_user_is_rejected_with_the_process_of_the_first() {
     let root = tempfile::tempdir().unwrap();
     let held = DataDir::open(root.path()).unwrap();
-    let refused = error(root.path());
+    let rejected = error(root.path());
     assert!(
-        refused.contains(&format!("in use by the process {};", std::process::id())),
-        "{refused}"
+        rejected.contains(&format!("in use by the process {};", std::process::id())),
+        "{rejected}"
     );
     drop(held);
     assert!(DataDir::open(root.path()).is_ok());
 }
 
 #[test]
-fn a_newer_format_and_other_directories_are_refused() {
+fn a_newer_format_and_other_directories_are_rejected() {
     let root = tempfile::tempdir().unwrap();
     let newer = root.path().join("newer");
     drop(DataDir::open(&newer).unwrap());
@@ -90,10 +90,10 @@ fn a_newer_format_and_other_directories_are_refused() {
         r#"{"formatVersion": 2, "new": 1}"#,
     )
     .unwrap();
-    let refused = error(&newer);
+    let rejected = error(&newer);
     assert!(
-        refused.contains("has format 2, and this version reads formats up to 1"),
-        "{refused}"
+        rejected.contains("has format 2, and this version reads formats up to 1"),
+        "{rejected}"
     );
     let other = root.path().join("other");
     std::fs::create_dir(&other).unwrap();

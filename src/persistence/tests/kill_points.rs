@@ -1,4 +1,4 @@
-//! Kills at random points: what was acknowledged is there after a start, what was refused is not.
+//! Kills at random points: what was acknowledged is there after a start, what was rejected is not.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn kill_points() -> u64 {
 struct Totals {
     kills: u64,
     acknowledged: usize,
-    refused: usize,
+    rejected: usize,
     unknown: usize,
 }
 
@@ -49,7 +49,7 @@ fn acknowledged_writes_survive_kills_at_random_points() {
         totals.acknowledged > 1000.min(kill_points() as usize),
         "{totals:?}"
     );
-    assert!(totals.refused > 0 && totals.unknown > 0, "{totals:?}");
+    assert!(totals.rejected > 0 && totals.unknown > 0, "{totals:?}");
 }
 
 /// Starts on the same disk again and again.
@@ -72,7 +72,7 @@ fn use_disk(seed: u64, totals: &mut Totals) {
         for write in model.lock().writes.values() {
             match write.outcome {
                 Outcome::Acknowledged => totals.acknowledged += 1,
-                Outcome::Refused => totals.refused += 1,
+                Outcome::Rejected => totals.rejected += 1,
                 Outcome::Unknown => totals.unknown += 1,
             }
         }
@@ -158,7 +158,7 @@ impl Client {
                 Ok(_) => Outcome::Acknowledged,
                 // A killed process sends no response, so the outcome is not known.
                 Err(_) if self.disk.is_dead() => Outcome::Unknown,
-                Err(_) => Outcome::Refused,
+                Err(_) => Outcome::Rejected,
             };
             if let Some(revision) = revision {
                 model_outcome(&self.model, revision, outcome);

@@ -14,8 +14,8 @@ pub(super) type Objects = BTreeMap<Key, (u64, u64)>;
 pub(super) enum Outcome {
     /// It was acknowledged.
     Acknowledged,
-    /// It was refused.
-    Refused,
+    /// It was rejected.
+    Rejected,
     /// The process was killed before it answered.
     Unknown,
 }
@@ -40,8 +40,8 @@ pub(super) struct WriteModel {
 impl WriteModel {
     /// Checks a state that was read after a kill, and continues with it.
     ///
-    /// The state is that of one revision, with all writes up to it except refused ones. It is not before
-    /// an acknowledged write.
+    /// The state is that of one revision, with all writes up to it except rejected ones. It is not
+    /// before an acknowledged write.
     pub(super) fn check(&mut self, state: &RestoredState) {
         let found = objects(state);
         let acknowledged = |w: &(&u64, &Write)| w.1.outcome == Outcome::Acknowledged;
@@ -55,7 +55,7 @@ impl WriteModel {
         let mut expected = self.before.clone();
         for (revision, write) in self.writes.range(..=state.revision) {
             match (write.outcome, write.value) {
-                (Outcome::Refused, _) => {}
+                (Outcome::Rejected, _) => {}
                 (_, Some(value)) => {
                     expected.insert(write.key.clone(), (*revision, value));
                 }

@@ -62,7 +62,7 @@ pub(super) async fn forward(
     let inbound = async {
         while let Some(data) = client.read().await {
             if to_pod.write_all(&data).await.is_err() {
-                // The pod has closed the connection; what it has sent is still read.
+                // The pod has closed the connection; the data that it has sent is still read.
                 return;
             }
         }

@@ -38,8 +38,8 @@ pub fn serve(
     if is_websocket && offered.iter().any(|protocol| protocol == websocket::V5) {
         return websocket::serve_v5(head, session, options, command);
     }
-    let refused = |error: StartError| HandshakeError::new(error.status, error.message);
-    let command = command.map_err(refused)?;
+    let rejected = |error: StartError| HandshakeError::new(error.status, error.message);
+    let command = command.map_err(rejected)?;
     if !options.stdin && !options.stdout && !options.stderr {
         return Err(HandshakeError::new(
             StatusCode::BAD_REQUEST,

@@ -34,7 +34,7 @@ impl Connection {
         self.streams.recv().await
     }
 
-    /// Announces the end of the connection and gives the client time to close it, which ends
+    /// Sends GOAWAY and waits for the client to close the connection, which ends
     /// [`serve_connection`].
     pub(crate) async fn close(self) {
         let frame = Frame::GoAway {
@@ -192,10 +192,10 @@ impl Dispatcher {
     }
 
     async fn create(&mut self, id: u32, fin: bool, headers: Vec<(String, String)>) {
-        let refuse = |status| Frame::RstStream { stream: id, status };
+        let reset = |status| Frame::RstStream { stream: id, status };
         // Clients use odd identifiers.
         if id.is_multiple_of(2) || self.streams.contains_key(&id) {
-            let _ = self.frames.send(refuse(PROTOCOL_ERROR)).await;
+            let _ = self.frames.send(reset(PROTOCOL_ERROR)).await;
             return;
         }
         self.streams.retain(|_, receiver| !receiver.is_closed());
@@ -204,19 +204,19 @@ impl Dispatcher {
             .clone()
             .filter(|_| self.streams.len() < STREAMS)
         else {
-            let _ = self.frames.send(refuse(REFUSED_STREAM)).await;
+            let _ = self.frames.send(reset(REFUSED_STREAM)).await;
             return;
         };
         let (data, received) = mpsc::unbounded_channel();
         if !fin {
             self.streams.insert(id, data);
         }
-        let reply = Frame::SynReply {
+        let syn_reply = Frame::SynReply {
             stream: id,
             fin: false,
             headers: Vec::new(),
         };
-        let _ = self.frames.send(reply).await;
+        let _ = self.frames.send(syn_reply).await;
         let stream = SpdyStream {
             id,
             headers,

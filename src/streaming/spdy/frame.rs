@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn large_control_frames_are_refused() {
+    fn large_control_frames_are_rejected() {
         let mut buffer = BytesMut::from(&b"\x80\x03\x00\x01\x00\xff\xff\xff"[..]);
         let error = FrameDecoder::new().decode(&mut buffer).unwrap_err();
         assert_eq!(error, FrameError::TooLarge(0xff_ffff));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_refused() {
+    fn large_decompressed_blocks_are_rejected() {
         let mut zlib = Compress::new(Compression::best(), true);
         zlib.set_dictionary(&DICTIONARY).unwrap();
         let mut block = Vec::with_capacity(1 << 20);

@@ -234,10 +234,10 @@ mod tests {
         Objects(vec![("", "limitranges", range)])
     }
 
-    fn refusal(objects: &Objects, resource: &str, object: &Value) -> Option<String> {
+    fn rejection(objects: &Objects, resource: &str, object: &Value) -> Option<String> {
         let request = request("", resource, Operation::Create);
-        let refused = with(objects, &request, |w| validate_limits(w, object)).err()?;
-        let (_, reason) = refused.message.split_once(" is forbidden: ")?;
+        let rejected = with(objects, &request, |w| validate_limits(w, object)).err()?;
+        let (_, reason) = rejected.message.split_once(" is forbidden: ")?;
         Some(reason.to_string())
     }
 
@@ -271,7 +271,7 @@ mod tests {
         let limit = json!({"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"},
             "maxLimitRequestRatio": {"cpu": "2"}});
         let pod = |resources: Value| json!({"spec": {"containers": [{"resources": resources}]}});
-        let reasons = |resources: Value| refusal(&range(limit.clone()), "pods", &pod(resources));
+        let reasons = |resources: Value| rejection(&range(limit.clone()), "pods", &pod(resources));
         assert_eq!(
             reasons(json!({"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}})),
             None
@@ -300,13 +300,13 @@ mod tests {
         let pod = json!({"spec": {"containers": [two, two]}});
         let limit = json!({"type": "Pod", "max": {"cpu": "1"}});
         assert_eq!(
-            refusal(&range(limit), "pods", &pod).as_deref(),
+            rejection(&range(limit), "pods", &pod).as_deref(),
             Some("maximum cpu usage per Pod is 1, but limit is 2")
         );
         let claim = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
         let limit = json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}});
         assert_eq!(
-            refusal(&range(limit), "persistentvolumeclaims", &claim).as_deref(),
+            rejection(&range(limit), "persistentvolumeclaims", &claim).as_deref(),
             Some("maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi")
         );
     }

@@ -60,20 +60,20 @@ mod tests {
         let update = request("", "pods", Operation::Update);
         assert_eq!(outcome("Active", &create), None);
         assert_eq!(outcome("Terminating", &update), None);
-        let refused = outcome("Terminating", &create).expect("refused");
+        let rejected = outcome("Terminating", &create).expect("rejected");
         assert_eq!(
-            refused.message,
+            rejected.message,
             "pods \"x\" is forbidden: unable to create new content in namespace n because it is being terminated"
         );
         assert_eq!(
-            refused.details["causes"][0]["reason"],
+            rejected.details["causes"][0]["reason"],
             "NamespaceTerminating"
         );
         let elsewhere = AdmissionRequest {
             namespace: "m",
             ..create
         };
-        let missing = outcome("Active", &elsewhere).expect("refused");
+        let missing = outcome("Active", &elsewhere).expect("rejected");
         assert_eq!(missing.message, "namespaces \"m\" not found");
     }
 

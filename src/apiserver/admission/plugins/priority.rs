@@ -125,23 +125,24 @@ mod tests {
             (high.int("/priority"), high.text("/preemptionPolicy")),
             (100, "Never")
         );
-        let refused = resolved(&classes(), json!({"priorityClassName": "x"})).expect_err("refused");
+        let rejected =
+            resolved(&classes(), json!({"priorityClassName": "x"})).expect_err("rejected");
         assert!(
-            refused.ends_with("no PriorityClass with name x was found"),
-            "{refused}"
+            rejected.ends_with("no PriorityClass with name x was found"),
+            "{rejected}"
         );
-        let refused = resolved(&classes(), json!({"priority": 7})).expect_err("refused");
-        assert!(refused.contains("priority (7) must not be"), "{refused}");
+        let rejected = resolved(&classes(), json!({"priority": 7})).expect_err("rejected");
+        assert!(rejected.contains("priority (7) must not be"), "{rejected}");
     }
 
     #[test]
     fn one_default_class() {
         let second = json!({"metadata": {"name": "second"}, "globalDefault": true});
         let create = request(GROUP, "priorityclasses", Operation::Create);
-        let refused = with(&classes(), &create, |w| validate_priority_class(w, &second));
+        let rejected = with(&classes(), &create, |w| validate_priority_class(w, &second));
         assert!(
-            refused
-                .expect_err("refused")
+            rejected
+                .expect_err("rejected")
                 .message
                 .contains("PriorityClass usual is already")
         );

@@ -149,8 +149,8 @@ mod tests {
 
     fn quota_error(objects: &Objects, resource: (&str, &str), object: &Value) -> Option<String> {
         let request = request(resource.0, resource.1, Operation::Create);
-        let refused = with(objects, &request, |w| check_request(w, object)).err()?;
-        Some(refused.message)
+        let rejected = with(objects, &request, |w| check_request(w, object)).err()?;
+        Some(rejected.message)
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
         };
         let outcome = |new: &Value| with(&objects, &update, |w| check_request(w, new));
         assert!(outcome(&old).is_ok());
-        let refused = outcome(&service("NodePort")).expect_err("refused").message;
-        assert!(refused.contains("requested: services.nodeports=1, used: services.nodeports=0"));
+        let rejected = outcome(&service("NodePort")).expect_err("rejected").message;
+        assert!(rejected.contains("requested: services.nodeports=1, used: services.nodeports=0"));
     }
 }

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(spec["overhead"], json!({"cpu": "250m"}));
         assert_eq!(spec["nodeSelector"], json!({"vm": "yes"}));
         assert_eq!(spec["tolerations"], json!([{"key": "vm"}]));
-        let missing = filled(json!({"runtimeClassName": "x"})).expect_err("refused");
+        let missing = filled(json!({"runtimeClassName": "x"})).expect_err("rejected");
         assert!(
             missing.ends_with(r#"pod rejected: RuntimeClass "x" not found"#),
             "{missing}"
@@ -105,7 +105,7 @@ mod tests {
         let clash = filled(json!({"runtimeClassName": "vm", "nodeSelector": {"vm": "no"}}));
         assert!(
             clash
-                .expect_err("refused")
+                .expect_err("rejected")
                 .contains("pod.spec.nodeSelector[vm] = no")
         );
         assert!(filled(json!({"overhead": {"cpu": "1"}})).is_err());

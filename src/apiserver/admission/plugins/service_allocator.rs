@@ -52,26 +52,26 @@ impl Allocations {
 
     fn free_address(&self, write: &PluginContext<'_>) -> Option<String> {
         let (first, count) = (u32::from(SERVICE_CIDR.0), SERVICE_CIDR.1);
-        let span = count - STATIC_BAND - 1;
-        let start = random_number(write, span);
-        (0..span)
-            .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % span).to_string())
+        let size = count - STATIC_BAND - 1;
+        let start = random_number(write, size);
+        (0..size)
+            .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % size).to_string())
             .find(|address| !self.has_address(address))
     }
 
     fn free_port(&self, write: &PluginContext<'_>, protocol: &str) -> Option<i64> {
-        let span = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
-        let start = random_number(write, span);
-        (0..span)
-            .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % span))
+        let size = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
+        let start = random_number(write, size);
+        (0..size)
+            .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % size))
             .find(|port| !self.has_port(protocol, *port))
     }
 }
 
-/// A random number in `0..span`.
-fn random_number(write: &PluginContext<'_>, span: u32) -> u32 {
-    let drawn = (write.entropy.unit() * f64::from(span)) as u32;
-    drawn.min(span - 1)
+/// A random number in `0..size`.
+fn random_number(write: &PluginContext<'_>, size: u32) -> u32 {
+    let drawn = (write.entropy.unit() * f64::from(size)) as u32;
+    drawn.min(size - 1)
 }
 
 /// Allocates the addresses and ports that the service type requires, and releases others.
@@ -147,17 +147,17 @@ fn drop_type_dependent_fields(service: &mut Value, old: &Value) {
 /// Sets the IP family fields: single-stack IPv4; headless services without selector are dual-stack.
 fn init_ip_family_fields(service: &mut Value) {
     let headless = service.text("/spec/clusterIP") == "None";
-    let loose = headless && service.entries("/spec/selector").next().is_none();
+    let without_selector = headless && service.entries("/spec/selector").next().is_none();
     let spec = service.object_mut("spec");
     spec.set_default(
         "ipFamilyPolicy",
-        if loose {
+        if without_selector {
             "RequireDualStack"
         } else {
             "SingleStack"
         },
     );
-    let both = loose && spec.text("/ipFamilyPolicy") != "SingleStack";
+    let both = without_selector && spec.text("/ipFamilyPolicy") != "SingleStack";
     if spec.list("/ipFamilies").is_empty() {
         spec.set_or_remove("ipFamilies", Some(json!(["IPv4"])));
     }
@@ -329,12 +329,12 @@ mod tests {
         assert_eq!(plain["spec"]["ipFamilies"], json!(["IPv4"]));
         let taken = allocated(None, json!({"type": "ClusterIP", "clusterIP": "10.96.0.7"}));
         assert_eq!(
-            taken.expect_err("refused"),
+            taken.expect_err("rejected"),
             r#"Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.7"]: failed to allocate IP 10.96.0.7: provided IP is already allocated"#
         );
-        let loose = allocated(None, json!({"type": "ClusterIP", "clusterIP": "None"}));
+        let without_selector = allocated(None, json!({"type": "ClusterIP", "clusterIP": "None"}));
         assert_eq!(
-            loose.expect("allocated")["spec"]["ipFamilyPolicy"],
+            without_selector.expect("allocated")["spec"]["ipFamilyPolicy"],
             "RequireDualStack"
         );
         let name = allocated(None, json!({"type": "ExternalName"})).expect("allocated");
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(both.int("/spec/ports/1/nodePort"), number);
         let own = |n: i64| {
             let ports = json!([{"port": 1, "protocol": "TCP", "nodePort": n}]);
-            allocated(None, json!({"type": "NodePort", "ports": ports})).expect_err("refused")
+            allocated(None, json!({"type": "NodePort", "ports": ports})).expect_err("rejected")
         };
         assert!(own(30001).ends_with("Invalid value: 30001: provided port is already allocated"));
         assert!(own(80).ends_with("The range of valid ports is 30000-32767"));

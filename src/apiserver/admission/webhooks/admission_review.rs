@@ -239,12 +239,12 @@ mod tests {
 
     #[test]
     fn denials_name_the_webhook_and_the_reason() {
-        let refused = |status: Value| {
+        let rejected = |status: Value| {
             let error = to_status_error("hook.example.dev", &status);
             (error.code, error.reason, error.message)
         };
         assert_eq!(
-            refused(json!({"code": 403, "reason": "Forbidden", "message": "no queue"})),
+            rejected(json!({"code": 403, "reason": "Forbidden", "message": "no queue"})),
             (
                 403,
                 "Forbidden",
@@ -252,7 +252,7 @@ mod tests {
             )
         );
         assert_eq!(
-            refused(json!({"code": 200})),
+            rejected(json!({"code": 200})),
             (
                 400,
                 "",

@@ -7,7 +7,8 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 const SEQUENCE: u8 = 0x30;
 const BIT_STRING: u8 = 0x03;
 
-/// The certificate with the subject `subject` (DER), signed again with the key of its issuer, as PEM.
+/// The certificate with the subject `subject` (DER), signed again with the key of its issuer, as
+/// PEM.
 ///
 /// # Errors
 /// The certificate cannot be parsed or signed.

@@ -110,7 +110,7 @@ fn set_local_condition(core: &ServerState, object: &Value) {
 async fn check_periodically(core: Weak<ServerState>, service: Arc<RemoteApiService>) {
     let mut retry = RETRY_INTERVAL;
     loop {
-        let pause = {
+        let delay = {
             let Some(core) = core.upgrade() else { return };
             if !core.remote_api_services.contains(&service) {
                 return;
@@ -127,7 +127,7 @@ async fn check_periodically(core: Weak<ServerState>, service: Arc<RemoteApiServi
             }
         };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(delay) => {}
             () = service.changed.notified() => {}
         }
     }

@@ -1,5 +1,5 @@
-//! Aggregation: requests to extension API servers, the Available condition of their APIServices, and
-//! their groups in discovery.
+//! Aggregation: requests to extension API servers, the Available condition of their APIServices,
+//! and their groups in discovery.
 
 mod availability;
 mod discovery;

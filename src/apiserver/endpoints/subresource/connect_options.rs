@@ -1,5 +1,4 @@
-//! The options of connections to `exec`, `attach`, `portforward` and `proxy`, as admission sees
-//! them.
+//! The options of connections to `exec`, `attach`, `portforward` and `proxy` in admission requests.
 
 use serde_json::{Map, Value};
 

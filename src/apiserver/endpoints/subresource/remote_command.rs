@@ -1,4 +1,5 @@
-//! `pods/exec`, `pods/attach` and `pods/portforward`: sessions with a pod over an upgraded connection.
+//! `pods/exec`, `pods/attach` and `pods/portforward`: sessions with a pod over an upgraded
+//! connection.
 
 use http::Method;
 use http::request::Parts;
