@@ -78,7 +78,7 @@ pub enum PreemptionStrategy {
 /// Admission fair sharing configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionFairSharing {
-    /// The time in which consumed usage decays by half; zero drops it at once.
+    /// The time in which consumed usage decays by half; zero drops it immediately.
     pub usage_half_life: Duration,
     /// The interval at which usage is sampled.
     pub usage_sampling_interval: Duration,

@@ -104,7 +104,7 @@ gates! {
         "TASRecomputeAssignmentWithinSchedulingCycle", true;
     /// Unconstrained pods use the domains with the least free capacity.
     tas_profile_mixed, "TASProfileMixed", true;
-    /// A workload whose unhealthy node cannot be replaced is evicted at once.
+    /// A workload whose unhealthy node cannot be replaced is evicted immediately.
     tas_failed_node_replacement_fail_fast, "TASFailedNodeReplacementFailFast", true;
     /// A workload of a single pod is not reassigned from its unhealthy node.
     skip_reassignment_for_pod_owned_workloads, "SkipReassignmentForPodOwnedWorkloads", true;

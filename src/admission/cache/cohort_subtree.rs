@@ -64,7 +64,8 @@ impl Cache {
         subtree
     }
 
-    /// The weighted share of a ClusterQueue or Cohort, infinite for one of weight zero that borrows.
+    /// The weighted share of a ClusterQueue or Cohort, infinite for one of weight zero that
+    /// borrows.
     pub(crate) fn precise_weighted_share(&mut self, id: HierarchyNodeId) -> f64 {
         Drs::of(&mut self.hierarchy, id, None).precise_weighted_share()
     }

@@ -108,8 +108,8 @@ impl SchedulingCycle<'_> {
                 && entry.processed
                 && entry.status != EntryStatus::Assumed
             {
-                let booked: Usage = entry.reserved_usage.clone();
-                self.snapshot.add_usage(node, &booked);
+                let reserved_usage: Usage = entry.reserved_usage.clone();
+                self.snapshot.add_usage(node, &reserved_usage);
             }
         }
         if let Some(i) = decided.waiting_entry {

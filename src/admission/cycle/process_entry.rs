@@ -126,8 +126,8 @@ impl SchedulingCycle<'_> {
         let usage = self.entries[i].usage(&self.snapshot);
         let check = self.fits_after_preemptions(i, node, &usage);
         let overlaps = recompute_overlap && self.preempted.has_any(&self.entries[i].targets);
-        let misplaced = recompute_tas && check == FitsCheck::NoTas;
-        if !overlaps && !misplaced {
+        let tas_does_not_fit = recompute_tas && check == FitsCheck::NoTas;
+        if !overlaps && !tas_does_not_fit {
             return (usage, check == FitsCheck::Ok);
         }
         let victims: Vec<_> = self.preempted.iter().filter(|_| overlaps).collect();

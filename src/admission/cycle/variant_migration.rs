@@ -13,8 +13,8 @@ use kueue_lab_api::v1beta2::Workload;
 impl SchedulingCycle<'_> {
     /// Admits an entry that fits, or first evicts an admitted less favorable variant.
     pub(super) fn admit_or_migrate(&mut self, i: usize, node: HierarchyNodeId) {
-        let worse = self.find_admitted_less_favorable_sibling(i, node);
-        if let Some(idx) = worse {
+        let less_favorable_sibling = self.find_admitted_less_favorable_sibling(i, node);
+        if let Some(idx) = less_favorable_sibling {
             if self.is_migration_allowed(i, node) {
                 self.entries[i].quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
                 self.issue_migration(i, idx);

@@ -115,7 +115,7 @@ fn count_devices_per_class<'a>(
     let mut counts = BTreeMap::new();
     for (i, request) in template.requests() {
         let path = request_path(&Path::default(), i);
-        let refuse = |path: &Path, detail: &str| {
+        let invalid = |path: &Path, detail: &str| {
             Err(vec![FieldError::invalid(
                 path,
                 &serde_json::Value::Null,
@@ -123,10 +123,10 @@ fn count_devices_per_class<'a>(
             )])
         };
         if request.first_available.is_some() {
-            return refuse(&path, "FirstAvailable device selection is not supported");
+            return invalid(&path, "FirstAvailable device selection is not supported");
         }
         let Some(exactly) = &request.exactly else {
-            return refuse(&path, "Exactly must be set if FirstAvailable is nil");
+            return invalid(&path, "Exactly must be set if FirstAvailable is nil");
         };
         let path = path.child("exactly");
         let selectors = path.child("selectors");
@@ -135,7 +135,7 @@ fn count_devices_per_class<'a>(
             &selectors,
             "CEL compilation failed",
         ) {
-            return refuse(&selectors, &aggregate(&errors));
+            return invalid(&selectors, &aggregate(&errors));
         }
         if exactly.admin_access == Some(true) {
             continue;

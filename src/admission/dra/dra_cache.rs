@@ -33,8 +33,8 @@ impl DraCache {
         let name = name_of(&class.metadata);
         let mut changed = self.remove_class(&name);
         if let Some(resource) = extended_name(&class) {
-            let behind = self.extended.entry(resource.to_owned()).or_default();
-            behind.insert(name.clone());
+            let class_names = self.extended.entry(resource.to_owned()).or_default();
+            class_names.insert(name.clone());
             changed.insert(resource.to_owned());
         }
         self.classes.insert(name, class);
@@ -45,10 +45,11 @@ impl DraCache {
     pub(crate) fn remove_class(&mut self, name: &str) -> BTreeSet<String> {
         let old = self.classes.remove(name);
         let resource = old.as_deref().and_then(extended_name);
-        if let Some(behind) = resource.and_then(|r| self.extended.get_mut(r)) {
-            behind.remove(name);
+        if let Some(class_names) = resource.and_then(|r| self.extended.get_mut(r)) {
+            class_names.remove(name);
         }
-        self.extended.retain(|_, behind| !behind.is_empty());
+        self.extended
+            .retain(|_, class_names| !class_names.is_empty());
         resource.map(str::to_owned).into_iter().collect()
     }
 
@@ -70,11 +71,11 @@ impl DraCache {
     /// The class that backs an extended resource: the latest created one, and the first by name
     /// among those created in the same second.
     pub(crate) fn selected_device_class(&self, extended: &str) -> Option<&str> {
-        let behind = self.extended.get(extended)?.iter();
-        let behind = behind.filter_map(|name| self.classes.get(name));
+        let class_names = self.extended.get(extended)?.iter();
+        let classes = class_names.filter_map(|name| self.classes.get(name));
         let created = |c: &DeviceClass| c.metadata.creation_timestamp.as_ref().map(|t| t.0);
         let mut best: Option<&Arc<DeviceClass>> = None;
-        for class in behind {
+        for class in classes {
             if best.is_none_or(|best| created(class) > created(best)) {
                 best = Some(class);
             }

@@ -138,7 +138,7 @@ fn resolve_quota_key<'a>(
     let Some(resource) = context.mappings.resource(class) else {
         return Ok(Some(name));
     };
-    let refused = match context.device_source(class) {
+    let detail = match context.device_source(class) {
         None => return Ok(Some(resource)),
         Some(DeviceSource::Counter) => {
             "counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota"
@@ -147,6 +147,6 @@ fn resolve_quota_key<'a>(
             "capacity sources configured; use ResourceClaimTemplates with capacity.requests for capacity-based quota"
         }
     };
-    let detail = format!("extended resource {name} resolves to DeviceClass {class} with {refused}");
+    let detail = format!("extended resource {name} resolves to DeviceClass {class} with {detail}");
     Err(FieldError::invalid(path, name, detail))
 }

@@ -104,7 +104,7 @@ impl DraFixture {
     }
 
     /// The error text, and whether it is transient.
-    fn refused(&self, wl: &Workload) -> (String, bool) {
+    fn rejected(&self, wl: &Workload) -> (String, bool) {
         let errors = self.count(wl).unwrap_err();
         let transient = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
         (aggregate(&errors), transient)
@@ -214,7 +214,7 @@ fn unsupported_claims_are_permanent_errors() {
     let other = exactly_with(1, json!({"deviceClassName": "other"}));
     fixture.template("other", json!([other]));
     let error_of = |name: &str| {
-        let (text, transient) = fixture.refused(&claiming(&[name]));
+        let (text, transient) = fixture.rejected(&claiming(&[name]));
         assert!(!transient, "{text}");
         text.strip_prefix(CLAIM).unwrap().to_owned()
     };
@@ -241,7 +241,7 @@ fn unsupported_claims_are_permanent_errors() {
 }
 
 #[test]
-fn selectors_above_a_limit_are_refused() {
+fn selectors_above_a_limit_are_rejected() {
     let mut fixture = DraFixture::mapped();
     fixture.class(CLASS, json!({}));
     let devices: Vec<Value> = (0..40)
@@ -273,7 +273,7 @@ fn selectors_above_a_limit_are_refused() {
         ),
     ] {
         fixture.template(name, json!([exactly_with(1, cel(expression))]));
-        let (text, transient) = fixture.refused(&claiming(&[name]));
+        let (text, transient) = fixture.rejected(&claiming(&[name]));
         assert!(!transient, "{name}");
         assert!(text.contains(limit), "{name}: {text}");
     }
@@ -283,7 +283,7 @@ fn selectors_above_a_limit_are_refused() {
 fn a_missing_template_is_a_transient_error() {
     let mut fixture = DraFixture::mapped();
     let wl = claiming(&["late"]);
-    let (text, transient) = fixture.refused(&wl);
+    let (text, transient) = fixture.rejected(&wl);
     assert!(transient);
     assert_eq!(
         text,
@@ -328,7 +328,7 @@ fn selectors_must_match_enough_devices() {
         device("d0", "large", 0, "80Gi"),
         device("d1", "small", 1, "10Gi")
     ]);
-    let (text, transient) = fixture.refused(&claiming(&["one"]));
+    let (text, transient) = fixture.rejected(&claiming(&["one"]));
     assert!(transient);
     assert_eq!(
         text,
@@ -341,25 +341,25 @@ fn selectors_must_match_enough_devices() {
     assert_eq!(fixture.counted(&claiming(&["memory"])), ["gpus=1"]);
     assert_eq!(fixture.counted(&claiming(&["optional"])), ["gpus=2"]);
     // The only large device counts for one request.
-    let (text, _) = fixture.refused(&claiming(&["two"]));
+    let (text, _) = fixture.rejected(&claiming(&["two"]));
     assert!(
         text.contains("requests[1].exactly.selectors: Internal error"),
         "{text}"
     );
-    let (text, transient) = fixture.refused(&claiming(&["wrong"]));
+    let (text, transient) = fixture.rejected(&claiming(&["wrong"]));
     assert!(!transient);
     assert!(
         text.contains("requests[0].exactly.selectors: Invalid value: null: ResourceClaimTemplate wrong: devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.driver ==\": CEL compilation failed: compilation failed: "),
         "{text}"
     );
-    let (text, transient) = fixture.refused(&claiming(&["lost"]));
+    let (text, transient) = fixture.rejected(&claiming(&["lost"]));
     assert!(!transient);
     assert!(
         text.ends_with("ResourceClaimTemplate lost: CEL evaluation failed for DeviceClass gpu.example.com: no such key: lost"),
         "{text}"
     );
     fixture.devices.remove_class(CLASS);
-    let (text, transient) = fixture.refused(&claiming(&["one"]));
+    let (text, transient) = fixture.rejected(&claiming(&["one"]));
     assert!(transient);
     assert_eq!(
         text,
@@ -422,7 +422,7 @@ fn fractional_device_requests_are_rejected() {
         &[],
         &[json!({"ex.com/gpu": "500m"}), json!({"ex.com/gpu": "500m"})],
     );
-    let (text, transient) = fixture.refused(&halves);
+    let (text, transient) = fixture.rejected(&halves);
     assert!(!transient);
     let path = |i: usize| {
         format!("spec.podSets[0].template.spec.containers[{i}].resources.requests.ex.com/gpu")
@@ -433,7 +433,7 @@ fn fractional_device_requests_are_rejected() {
         format!("[{}: {detail}, {}: {detail}]", path(0), path(1))
     );
     let huge = json!({"ex.com/gpu": "9000000000000000000"});
-    let (text, _) = fixture.refused(&extending(&[], &[huge.clone(), huge]));
+    let (text, _) = fixture.rejected(&extending(&[], &[huge.clone(), huge]));
     assert!(
         text.ends_with("total extended resource quantity overflows int64"),
         "{text}"
@@ -479,7 +479,7 @@ fn partitions_count_by_the_maximum_consumed_counter() {
     let mut fixture = DraFixture::measured(DeviceSource::Counter);
     fixture.template("t", json!([exactly(2)]));
     let wl = claiming(&["t"]);
-    let (text, transient) = fixture.refused(&wl);
+    let (text, transient) = fixture.rejected(&wl);
     assert!(transient);
     assert_eq!(
         text,
@@ -498,9 +498,9 @@ fn partitions_count_by_the_maximum_consumed_counter() {
         json!([device("a", None), device("b", None)]),
     );
     // The devices of an incomplete pool do not count.
-    assert!(fixture.refused(&wl).0.contains("0 device(s) match"));
+    assert!(fixture.rejected(&wl).0.contains("0 device(s) match"));
     fixture.slice("s1", ("pool", 1, 2), json!([device("c", None)]));
-    let (text, transient) = fixture.refused(&wl);
+    let (text, transient) = fixture.rejected(&wl);
     assert!(transient);
     assert!(
         text.ends_with("matched devices have no consumesCounters entry for counter \"memory\""),
@@ -516,7 +516,7 @@ fn partitions_count_by_the_maximum_consumed_counter() {
     assert_eq!(fixture.counted(&wl), [format!("gpu-share={}", 40i64 << 30)]);
     // A second counter of the same class counts in addition.
     fixture.measure("gpu-slices", "slices", DeviceSource::Counter);
-    assert!(fixture.refused(&wl).0.contains("for counter \"slices\""));
+    assert!(fixture.rejected(&wl).0.contains("for counter \"slices\""));
 }
 
 #[test]
@@ -524,7 +524,7 @@ fn partitions_require_resource_claims() {
     let mut fixture = DraFixture::measured(DeviceSource::Counter);
     fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
     let wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
-    let (text, transient) = fixture.refused(&wl);
+    let (text, transient) = fixture.rejected(&wl);
     assert!(!transient);
     assert_eq!(
         text,
@@ -571,7 +571,7 @@ fn shared_capacity_counts_as_allocated() {
         )
     );
     fixture.slice("s", ("pool", 1, 1), json!([{"name": "a"}, {"name": "b"}]));
-    let (text, transient) = fixture.refused(&claiming(&["five"]));
+    let (text, transient) = fixture.rejected(&claiming(&["five"]));
     assert!(transient);
     assert!(
         text.ends_with("matched devices have no capacity dimension \"memory\""),

@@ -94,12 +94,12 @@ impl Engine {
         {
             fields.push(QuotaField::BorrowingLimit);
         }
-        let holds_back = |limit: Amount| {
+        let limits_lending = |limit: Amount| {
             resources.local_available(fr).is_positive()
                 && !hierarchy.available(parent, fr).is_positive()
                 && (limit.is_positive() || self.has_pending_outside(id))
         };
-        if quota.lending_limit.is_some_and(holds_back) {
+        if quota.lending_limit.is_some_and(limits_lending) {
             fields.push(QuotaField::LendingLimit);
         }
         fields

@@ -39,8 +39,8 @@ pub struct Explanation {
     pub now: Option<Decision>,
 }
 
-/// The order of the pending workloads of ClusterQueues, computed once for each. It is valid until a workload or a
-/// queue changes.
+/// The order of the pending workloads of ClusterQueues, computed once for each. It is valid until a
+/// workload or a queue changes.
 #[derive(Debug, Default)]
 pub struct PendingOrder {
     queues: BTreeMap<Arc<str>, QueueOrder>,
@@ -104,8 +104,10 @@ impl Engine {
         let first = in_queue.and_then(|order| order.first.clone());
         let priority = info.priority;
         // A workload whose devices cannot be counted is not nominated.
-        let uncounted = self.dra_inadmissible_message(&wl).filter(|_| waits);
-        let nominated = queue.clone().filter(|_| waits && uncounted.is_none());
+        let dra_inadmissible_message = self.dra_inadmissible_message(&wl).filter(|_| waits);
+        let nominated = queue
+            .clone()
+            .filter(|_| waits && dra_inadmissible_message.is_none());
         let decision_as_head = nominated.and_then(|queue| {
             let mut info = info;
             info.cluster_queue = queue;
@@ -122,7 +124,7 @@ impl Engine {
             last: self.decisions.get(key).cloned(),
             now: decision_as_head,
         };
-        explanation.verdict = match uncounted {
+        explanation.verdict = match dra_inadmissible_message {
             Some(message) if wl.spec.is_active() => Some(PendingVerdict::never(message)),
             _ => self.pending_verdict(&wl, &explanation, first.as_ref(), now),
         };

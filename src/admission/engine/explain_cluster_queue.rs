@@ -1,4 +1,5 @@
-//! [`ClusterQueueExplanation`]: the quota of a ClusterQueue, the workloads that reserve it, and the pending workloads.
+//! [`ClusterQueueExplanation`]: the quota of a ClusterQueue, the workloads that reserve it, and the
+//! pending workloads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -148,8 +149,8 @@ pub struct PendingInQueue {
 }
 
 impl Engine {
-    /// Explains a ClusterQueue, without side effects; `None` if it does not exist. Its first pending
-    /// workload is decided on as if it were the only head of a cycle.
+    /// Explains a ClusterQueue, without side effects; `None` if it does not exist. Its first
+    /// pending workload is decided on as if it were the only head of a cycle.
     pub fn explain_cluster_queue(
         &mut self,
         name: &str,
@@ -346,7 +347,8 @@ mod tests {
     use crate::engine::{Engine, PendingVerdictKind};
     use crate::workload::WorkloadKey;
 
-    /// Adds Cohorts in a cycle: the parent of `all` is `x`, and that of `x` is `y`, which has the parent `x`.
+    /// Adds Cohorts in a cycle: the parent of `all` is `x`, and that of `x` is `y`, which has the
+    /// parent `x`.
     fn add_cycle(engine: &mut Engine) {
         for (name, parent) in [("all", "x"), ("x", "y"), ("y", "x")] {
             let cohort = json!({"metadata": {"name": name}, "spec": {"parentName": parent}});

@@ -24,8 +24,8 @@ impl Engine {
     /// Deletes a Node.
     pub fn delete_node(&mut self, name: &str, now: Timestamp) {
         let before = self.timers.node_labels.remove(name);
-        let concerned = before.is_some_and(|l| !self.cache.tas.flavors_of_node(&l).is_empty());
-        if self.cache.tas.delete_node(name) && concerned {
+        let is_tas_node = before.is_some_and(|l| !self.cache.tas.flavors_of_node(&l).is_empty());
+        if self.cache.tas.delete_node(name) && is_tas_node {
             self.timers.schedule_node_retry(now);
         }
     }

@@ -70,8 +70,8 @@ impl std::fmt::Display for PendingVerdict {
 }
 
 impl Engine {
-    /// The verdict on an explained pending workload, with the `first` of its queue; none when it reserves quota or
-    /// is finished.
+    /// The verdict on an explained pending workload, with the `first` of its queue; none when it
+    /// reserves quota or is finished.
     pub(super) fn pending_verdict(
         &self,
         wl: &Workload,

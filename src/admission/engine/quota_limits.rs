@@ -146,10 +146,10 @@ fn candidates(
         }
     }
     // With too many ranks, consecutive ones count as the least of them.
-    let together = by_rank.len().div_ceil(MAX_RANKS).max(1);
+    let ranks_per_group = by_rank.len().div_ceil(MAX_RANKS).max(1);
     let mut merged: Vec<(PreemptorRank, Candidates)> = Vec::new();
     for (index, (rank, found)) in by_rank.into_iter().enumerate() {
-        match merged.last_mut().filter(|_| index % together > 0) {
+        match merged.last_mut().filter(|_| index % ranks_per_group > 0) {
             Some((_, last)) => {
                 last.borrowing.extend(found.borrowing);
                 last.all.extend(found.all);

@@ -75,13 +75,13 @@ impl Engine {
             return blocker().map(|(_, message)| (q::INADMISSIBLE.to_owned(), message));
         }
         let known = wl.condition(c::QUOTA_RESERVED);
-        let as_is = || known.map(|cond| (cond.reason.clone(), cond.message.clone()));
+        let current_condition = || known.map(|cond| (cond.reason.clone(), cond.message.clone()));
         if !wl.spec.is_active() {
             let message = "The workload is deactivated";
             return Some((c::evicted::DEACTIVATED.to_owned(), message.to_owned()));
         }
         if predicates::is_on_hold(wl) {
-            return as_is();
+            return current_condition();
         }
         if let Some(blocker) = blocker() {
             return Some(blocker);
@@ -103,7 +103,7 @@ impl Engine {
             return Some((reason.to_owned(), message.to_owned()));
         }
         if reason.is_some_and(is_set_by_scheduler) {
-            return as_is();
+            return current_condition();
         }
         if known.is_none() && !gates.unadmitted_workloads_explicit_status {
             return None;

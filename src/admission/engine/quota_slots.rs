@@ -1,5 +1,5 @@
-//! [`QuotaSlots`]: the quota that a workload needs to be admitted, as numbers that can be compared with
-//! the available quota.
+//! [`QuotaSlots`]: the quota that a workload needs to be admitted, as numbers that can be compared
+//! with the available quota.
 //!
 //! The numbers are taken from a decision, which evaluated the quota. Must not depend on when
 //! workloads are retried.

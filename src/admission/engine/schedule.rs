@@ -110,7 +110,7 @@ impl Engine {
         done: usize,
         now: Timestamp,
     ) -> DecidedCycle {
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         for (i, action) in decided.actions.iter().enumerate().skip(done) {
             if action.kind != ActionKind::Admit {
                 continue;
@@ -128,7 +128,7 @@ impl Engine {
                     "Failed to admit workload: workload {} could not be added to the cache",
                     entry.info.key
                 );
-                refused.push(i);
+                rejected.push(i);
                 continue;
             }
             let penalty = self.push_entry_penalty(&entry.info, now);
@@ -138,7 +138,7 @@ impl Engine {
             };
             self.assumed.insert(entry.info.key.clone(), assumed);
         }
-        for i in refused.into_iter().rev() {
+        for i in rejected.into_iter().rev() {
             decided.actions.remove(i);
             decided.owners.remove(i);
         }

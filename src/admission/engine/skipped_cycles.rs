@@ -1,8 +1,9 @@
 //! Skipped retries: a cycle is not run if none of its heads can fit.
 //!
-//! When quota is released, all inadmissible workloads of a cohort are requeued, and each class of them is
-//! evaluated again. A class that did not fit cannot fit before the quota that it needs is available, so
-//! that a cycle with such heads only makes them inadmissible again. All other cycles are run as usual.
+//! When quota is released, all inadmissible workloads of a cohort are requeued, and each class of
+//! them is evaluated again. A class that did not fit cannot fit before the quota that it needs is
+//! available, so that a cycle with such heads only makes them inadmissible again. All other cycles
+//! are run as usual.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,18 +33,20 @@ pub enum NextCycle {
     Run,
     /// No cycle that changes anything.
     None {
-        /// The heads that stay the heads of all further cycles: of StrictFIFO queues, and preemptors.
+        /// The heads that stay the heads of all further cycles: of StrictFIFO queues, and
+        /// preemptors.
         blocked: BTreeSet<WorkloadKey>,
     },
 }
 
 impl Engine {
-    /// Skips cycles in which no head can fit from now on, as long as no other objects than Workloads change; after
-    /// such a change it has to be called again. Decisions on Workloads are the same, but the status of a
-    /// Workload that is not evaluated again keeps its last reason.
+    /// Skips cycles in which no head can fit from now on, as long as no other objects than
+    /// Workloads change; after such a change it has to be called again. Decisions on Workloads are
+    /// the same, but the status of a Workload that is not evaluated again keeps its last reason.
     ///
-    /// False, and without effect, with admission fair sharing, whose order of workloads changes with usage, with
-    /// `waitForPodsReady.blockAdmission`, with concurrent admission, and without scheduling hashes.
+    /// False, and without effect, with admission fair sharing, whose order of workloads changes
+    /// with usage, with `waitForPodsReady.blockAdmission`, with concurrent admission, and without
+    /// scheduling hashes.
     pub fn enable_cycle_skipping(&mut self) -> bool {
         self.quota_slots.clear();
         let config = &self.config;
@@ -145,8 +148,8 @@ impl Engine {
         names.filter(active).cloned().collect()
     }
 
-    /// The heads that wait for the end of preemptions, by ClusterQueue. None if there are several in one
-    /// cohort tree, whose targets may overlap.
+    /// The heads that wait for the end of preemptions, by ClusterQueue. None if there are several
+    /// in one cohort tree, whose targets may overlap.
     fn waiting_heads(&self, active: &[Arc<str>]) -> Option<BTreeMap<Arc<str>, WorkloadKey>> {
         let mut heads = BTreeMap::new();
         let mut trees = BTreeSet::new();

@@ -251,7 +251,7 @@ impl<'a> FlavorAssigner<'a> {
         }
         assignment.attempts.push(attempts.finish());
 
-        let mut go_on = true;
+        let mut should_try_next_flavor = true;
         let alone = members.len() == 1;
         for member in members {
             let GroupMember {
@@ -270,10 +270,10 @@ impl<'a> FlavorAssigner<'a> {
             }
             assigned.group = group;
             let unassigned = !total.requests.is_empty() && assigned.flavors.is_empty();
-            go_on &= assigned.status.error.is_none() && !unassigned;
+            should_try_next_flavor &= assigned.status.error.is_none() && !unassigned;
             self.append(assignment, snapshot, &total.requests, assigned);
         }
-        go_on
+        should_try_next_flavor
     }
 
     /// The flavors of one pod set of the group: those of the resources it requests. A pod set

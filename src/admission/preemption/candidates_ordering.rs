@@ -53,7 +53,8 @@ impl Candidate {
     }
 
     /// The order without tie-breaks: evicted workloads, workloads of other ClusterQueues, higher
-    /// usage of another LocalQueue of the same ClusterQueue, lower priority, later quota reservation.
+    /// usage of another LocalQueue of the same ClusterQueue, lower priority, later quota
+    /// reservation.
     fn compare(&self, other: &Candidate, snapshot: &SnapshotTransaction<'_>) -> Ordering {
         let by_usage = || match (self.local_queue_usage, other.local_queue_usage) {
             (Some(a), Some(b))
@@ -107,8 +108,8 @@ pub fn sort_candidates(candidates: &mut [Candidate], snapshot: &SnapshotTransact
 const INSERTION_SORT_MAX: usize = 12;
 
 /// Sorts by an order that need not be transitive, as that by the usage of LocalQueues with the same
-/// name in several namespaces is not: `slice::sort_by` may panic then. Up to 12 elements are sorted as
-/// Go sorts them.
+/// name in several namespaces is not: `slice::sort_by` may panic then. Up to 12 elements are sorted
+/// as Go sorts them.
 fn sort<T: Copy>(items: &mut [T], order: impl Fn(&T, &T) -> Ordering + Copy) {
     if items.len() <= INSERTION_SORT_MAX {
         for end in 1..items.len() {

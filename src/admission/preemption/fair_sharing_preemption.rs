@@ -243,14 +243,14 @@ fn run_first_fs_strategy(
     };
     let mut ordering = TargetClusterQueueOrdering::new(search.node, candidates, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
-        let at_once = if queue == search.node {
+        let immediate_reason = if queue == search.node {
             Some(PreemptionReason::InClusterQueue)
         } else if within_nominal {
             Some(PreemptionReason::InCohortReclamation)
         } else {
             None
         };
-        if let Some(reason) = at_once {
+        if let Some(reason) = immediate_reason {
             let Some(candidate) = ordering.pop(queue) else {
                 continue;
             };

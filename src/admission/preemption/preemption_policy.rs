@@ -34,7 +34,8 @@ pub(crate) fn preemptor_rank(preemptor: QueueOrderKey) -> PreemptorRank {
     (preemptor.priority, Reverse(preemptor.queue_timestamp))
 }
 
-/// A rank below which a policy allows no preemptor to preempt `candidate`; none if it allows none at all.
+/// A lower bound on the rank of the preemptors that a policy allows to preempt `candidate`; none if
+/// it allows no preemptor.
 pub(crate) fn least_preemptor_rank(
     policy: PreemptionPolicy,
     candidate: QueueOrderKey,

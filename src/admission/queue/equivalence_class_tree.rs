@@ -1,5 +1,5 @@
-//! [`EquivalenceClassTree`]: equivalence classes by queue order, with the numbers that decide whether a retry can
-//! succeed.
+//! [`EquivalenceClassTree`]: equivalence classes by queue order, with the numbers that decide
+//! whether a retry can succeed.
 //!
 //! Operations on all classes or on the first ones are O(log n), so that a retry of many classes
 //! costs as much as the classes it evaluates. Must not depend on what the numbers mean.

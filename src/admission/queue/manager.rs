@@ -314,9 +314,9 @@ impl QueueManager {
     /// Whether there are heads: a second pass is due, or the heap of an active ClusterQueue is not
     /// empty.
     ///
-    /// Without heads it ends a pop of each active ClusterQueue, as `Heads` upstream before it waits: a
-    /// workload that was not requeued, because it became inadmissible during the cycle, is no longer
-    /// inflight, so that its next update queues it.
+    /// Without heads it ends a pop of each active ClusterQueue, as `Heads` upstream before it
+    /// waits: a workload that was not requeued, because it became inadmissible during the cycle, is
+    /// no longer inflight, so that its next update queues it.
     pub fn has_heads(&mut self, active: impl Fn(&str) -> bool) -> bool {
         let mut queues = self.cluster_queues.iter();
         if self.second_pass.has_ready() || queues.any(|(name, p)| !p.is_idle() && active(name)) {

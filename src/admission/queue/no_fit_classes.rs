@@ -1,5 +1,5 @@
-//! [`NoFitClasses`]: inadmissible equivalence classes with the numbers that decide whether a retry can
-//! succeed.
+//! [`NoFitClasses`]: inadmissible equivalence classes with the numbers that decide whether a retry
+//! can succeed.
 //!
 //! When inadmissible workloads are requeued, these classes are only marked. A class that cannot fit
 //! is not evaluated again: its mark is removed. Must not depend on what the numbers mean.

@@ -213,8 +213,8 @@ impl PendingWorkloads {
     }
 
     /// Moves inadmissible workloads to the active ones: whole classes if all their namespaces match
-    /// `namespace_matches` and none has a backoff, otherwise the workloads that `may_requeue`. `reordered` is
-    /// whether their order may have changed meanwhile. Returns how many.
+    /// `namespace_matches` and none has a backoff, otherwise the workloads that `may_requeue`.
+    /// `reordered` is whether their order may have changed meanwhile. Returns how many.
     pub(crate) fn move_inadmissible_to_active(
         &mut self,
         namespace_matches: impl Fn(&str) -> bool,

@@ -180,7 +180,7 @@ pub(super) fn milli_to_si(value: i64) -> String {
     to_si(value, 2)
 }
 
-/// The canonical form of a number of what the suffix at `step` stands for.
+/// The canonical form of a number with the suffix at `step`.
 fn to_si(mut value: i64, mut step: usize) -> String {
     if value == 0 {
         return "0".to_owned();

@@ -40,8 +40,8 @@ pub fn unset_quota_reservation(
     changed | sync_admitted_condition(wl, now, gates)
 }
 
-/// Releases the quota of an evicted Workload, whose pods are gone. `requeued` is whether it is requeued
-/// at once. True when anything changed.
+/// Releases the quota of an evicted Workload whose pods are deleted. `requeued` is whether it is
+/// requeued immediately. True when anything changed.
 pub fn release_evicted(
     wl: &mut Workload,
     reason: &str,

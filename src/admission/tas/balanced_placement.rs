@@ -30,13 +30,13 @@ impl Placement<'_> {
     /// down to the slice level; otherwise the counts are unchanged.
     pub(super) fn find_balanced_placement(&mut self) -> Option<FitDomains> {
         let original = self.states.clone();
-        let picked = self
+        let placement = self
             .find_best_domains_for_balanced_placement()
             .and_then(|candidates| self.apply_balanced_placement(&candidates));
-        if picked.is_none() {
+        if placement.is_none() {
             self.states = original;
         }
-        picked
+        placement
     }
 
     fn apply_balanced_placement(&mut self, candidates: &BalancedCandidates) -> Option<FitDomains> {

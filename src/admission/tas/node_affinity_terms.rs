@@ -71,8 +71,8 @@ impl PreferredTerms {
 
     /// The sum of the weights of the matching terms.
     pub(super) fn score(&self, node: &NodeInfo) -> i64 {
-        let met = self.0.iter().filter(|(t, _)| t.matches(node));
-        met.map(|(_, weight)| weight).sum()
+        let matching = self.0.iter().filter(|(t, _)| t.matches(node));
+        matching.map(|(_, weight)| weight).sum()
     }
 }
 

@@ -110,11 +110,11 @@ impl TasFlavorSnapshot {
         let size = slice_size(&slices).ok()?;
         if !slices.is_empty() && missing % size != 0 {
             // The innermost layer with an incomplete slice has the smallest domain.
-            let broken = slices
+            let incomplete = slices
                 .iter()
                 .rev()
                 .find(|l| l.size > 0 && missing % l.size != 0);
-            let layer = broken.unwrap_or(&slices[0]);
+            let layer = incomplete.unwrap_or(&slices[0]);
             return self.find_incomplete_slice_domain(rest, missing, layer.size, &layer.topology);
         }
         topology_request?.required.as_ref()?;

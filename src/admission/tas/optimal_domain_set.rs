@@ -17,7 +17,7 @@ struct SetStep {
 const START: usize = usize::MAX;
 
 /// The remainder (leaders, pods; negative: spare capacity) to the step that reached it. The first
-/// way to a remainder is kept.
+/// step that reaches a remainder is kept.
 type Reached = BTreeMap<(i32, i32), usize>;
 
 /// Of the sets of exactly `size` domains that fit all pods and leaders, one with the least spare

@@ -1,5 +1,5 @@
-//! Upstream's test tables for helpers of the placement algorithm: order of domains, best fit, balanced
-//! placement. Skipped without `../shared`.
+//! Upstream's test tables for helpers of the placement algorithm: order of domains, best fit,
+//! balanced placement. Skipped without `../shared`.
 
 use std::collections::BTreeMap;
 

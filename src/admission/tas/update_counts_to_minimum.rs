@@ -69,7 +69,7 @@ impl Placement<'_> {
         for &parent in parents {
             let children = self.sorted_domains(self.tree.children(parent));
             if slice_size > 1 {
-                // Until here children were counted in slices of the outermost layer, if at all.
+                // The slice counts of the children are those of the outermost layer, or zero.
                 for &child in &children {
                     let state = self.state_mut(child);
                     state.slices = state.pods / slice_size;
