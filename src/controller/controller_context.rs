@@ -120,8 +120,8 @@ impl ControllerContext {
         self.0.metric_observers.notify(event);
     }
 
-    /// Starts the workers of the controller of a kind, such as `Job.batch`: as many as
-    /// `groupKindConcurrency` says, else `default`.
+    /// Starts the workers of the controller of a kind, such as `Job.batch`: the number in
+    /// `groupKindConcurrency`, or `default`.
     pub(crate) fn start_workers<K, F, Fut, E>(
         &self,
         queue: &WorkQueue<K>,

@@ -1,5 +1,5 @@
-//! Expectations of pod writes, as upstream's `util/expectations`: a reconciler waits until the informer
-//! has observed the pods it wrote before it writes others.
+//! Expectations of pod writes, as upstream's `util/expectations`: a reconciler waits until the
+//! informer has observed the pods it wrote before it writes others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

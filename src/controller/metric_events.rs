@@ -1,4 +1,5 @@
-//! [`MetricEvent`]: an event of the controllers that metrics count and that is not a change of a Workload.
+//! [`MetricEvent`]: an event of the controllers that metrics count and that is not a change of a
+//! Workload.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -115,8 +115,8 @@ impl Settings {
         self.gates.enabled(feature)
     }
 
-    /// The number of concurrent reconciliations of a kind, such as `Job.batch`: as
-    /// `groupKindConcurrency` says, else `default`.
+    /// The number of concurrent reconciliations of a kind, such as `Job.batch`: the number in
+    /// `groupKindConcurrency`, or `default`.
     pub(crate) fn group_kind_concurrency(&self, group_kind: &str, default: usize) -> usize {
         let controller = self.configuration.controller.as_ref();
         let configured = controller.and_then(|c| c.group_kind_concurrency.get(group_kind));

@@ -11,14 +11,14 @@ pub struct UpstreamLatency {
     /// It delays the reconciliation of jobs after a Workload lost its quota, and after pods
     /// terminated together.
     pub workload_write: Duration,
-    /// Delay of drained Workloads when a queue is stopped or restarted: upstream reconciles the Workloads of
-    /// a queue in random order.
+    /// Delay of drained Workloads when a queue is stopped or restarted: upstream reconciles the
+    /// Workloads of a queue in random order.
     pub drained_workloads: Duration,
-    /// Whether the scheduler resets PodsReady of a skipped Workload, which upstream's job controller does
-    /// concurrently.
+    /// Whether the scheduler resets PodsReady of a skipped Workload, which upstream's job
+    /// controller does concurrently.
     pub scheduler_resets_pods_ready: bool,
-    /// The shortest time between two status writes of the scheduler to one Workload in a loop, such as two
-    /// Workloads that preempt each other; zero for no limit.
+    /// The shortest time between two status writes of the scheduler to one Workload in a loop, such
+    /// as two Workloads that preempt each other; zero for no limit.
     pub repeated_status_write: Duration,
 }
 

@@ -11,8 +11,8 @@ use kube::{Client, Config};
 pub trait WorkerClients: Debug + Send + Sync {
     /// A client of the cluster of the current context. It does not have to connect.
     ///
-    /// The error of the future is a message: the kubeconfig is incomplete, or its certificates are not
-    /// valid.
+    /// The error of the future is a message: the kubeconfig is incomplete, or its certificates are
+    /// not valid.
     fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>>;
 }
 

@@ -4,7 +4,7 @@
 //!
 //! One reconciliation creates missing variants, deletes those whose flavor was removed, syncs
 //! evictions and admissions to the parent, activates and deactivates variants by the policy, and
-//! opens one preemption gate at a time. The engine alone decides about admission.
+//! opens one preemption gate at a time. Only the engine decides about admission.
 
 mod controller;
 mod preemption_gate;

@@ -397,9 +397,9 @@ mod tests {
     fn server(mut job: Value, mut writes: u32) -> Api<Job> {
         let respond = move |patch: &[u8]| {
             if writes == 0 {
-                let refusal = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                let rejection = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
                     "reason": "Invalid", "code": 422, "message": "spec.template: field is immutable"});
-                return (422, refusal);
+                return (422, rejection);
             }
             writes -= 1;
             json_patch::merge(&mut job, &serde_json::from_slice(patch).unwrap());

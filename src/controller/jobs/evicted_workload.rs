@@ -1,5 +1,5 @@
-//! A job whose Workload is evicted: the job is stopped, the quota is released, and a deactivated job is
-//! deleted after its retention.
+//! A job whose Workload is evicted: the job is stopped, the quota is released, and a deactivated
+//! job is deleted after its retention.
 
 use std::time::Duration;
 

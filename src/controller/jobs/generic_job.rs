@@ -236,14 +236,14 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The field with the controller that runs the job, and the kind's own controller. None for kinds
-    /// without such a field.
+    /// The field with the controller that runs the job, and the kind's own controller. None for
+    /// kinds without such a field.
     fn managed_by(_job: &mut Self::Object) -> Option<(ManagedBy<'_>, &'static str)> {
         None
     }
 
-    /// Brings the fields that upstream's webhook writes with any other change into the form in which Go
-    /// encodes them, for types that are not decoded in that form.
+    /// Brings the fields that upstream's webhook writes with any other change into the form in
+    /// which Go encodes them, for types that are not decoded in that form.
     fn encode_as_go(_job: &mut Self::Object) {}
 
     /// Defaults of the mutating webhook after those of all kinds, on creation.

@@ -131,8 +131,8 @@ impl IntegrationManager {
             || self.external.iter().any(|gvk| gvk.matches_owner(owner))
     }
 
-    /// Whether upstream finds the Workloads of an owner of this kind: not for external frameworks and
-    /// for serving kinds, whose Workloads belong to their pods.
+    /// Whether upstream finds the Workloads of an owner of this kind: not for external frameworks
+    /// and for serving kinds, whose Workloads belong to their pods.
     pub(crate) fn has_workload_owner_index(&self, gvk: &Gvk) -> bool {
         !self.external.contains(gvk)
             && !FRAMEWORKS.iter().any(|f| {

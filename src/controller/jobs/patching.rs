@@ -104,12 +104,16 @@ pub(super) async fn remove_finalizer(
     if !object_meta::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
         return Ok(());
     }
-    let mut without = wl.clone();
-    let finalizers = without.metadata.finalizers.iter_mut();
+    let mut without_finalizer = wl.clone();
+    let finalizers = without_finalizer.metadata.finalizers.iter_mut();
     finalizers.for_each(|list| list.retain(|f| f != c::RESOURCE_IN_USE_FINALIZER));
     let api = workload_patching::workload_api(&env.shared, predicates::namespace(wl));
-    api.replace(predicates::name(wl), &PostParams::default(), &without)
-        .await?;
+    api.replace(
+        predicates::name(wl),
+        &PostParams::default(),
+        &without_finalizer,
+    )
+    .await?;
     Ok(())
 }
 

@@ -10,7 +10,8 @@ use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
 
 /// Removes duplicate environment variables: the last value wins, in the position of the first. The
-/// schema of Workloads does not allow duplicates. Pod templates get the form in which Go encodes them.
+/// schema of Workloads does not allow duplicates. Pod templates get the form in which Go encodes
+/// them.
 pub(crate) fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
         let template = Arc::make_mut(&mut pod_set.template);

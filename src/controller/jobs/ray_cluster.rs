@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn infos_of_another_number_of_groups_are_refused_and_not_restored() {
+    fn infos_of_another_number_of_groups_are_rejected_and_not_restored() {
         let mut cluster = RayCluster::default();
         let before = cluster.clone();
         let infos = vec![PodSetInfo::default(); 2];

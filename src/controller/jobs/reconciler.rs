@@ -97,11 +97,11 @@ async fn reconcile_job_with_workload(
     job: &mut dyn GenericJob,
     wl: Arc<Workload>,
 ) -> Result<ReconcileResult, JobError> {
-    let put_off = env
+    let remaining_window = env
         .recent_quota_losses
         .recent_for_remaining(&wl, env.shared.now());
     let outcome = sync_job_with_workload(env, job, wl).await?;
-    Ok(match (outcome, put_off) {
+    Ok(match (outcome, remaining_window) {
         (ReconcileResult::Done, Some(remaining)) => ReconcileResult::RequeueAfter(remaining),
         (outcome, _) => outcome,
     })

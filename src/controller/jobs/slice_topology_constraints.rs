@@ -1,5 +1,5 @@
-//! The annotation `podset-slice-required-topology-constraints`: a JSON array, with the errors of Go's
-//! `encoding/json`.
+//! The annotation `podset-slice-required-topology-constraints`: a JSON array, with the errors of
+//! Go's `encoding/json`.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! TrainingRuntimes and ClusterTrainingRuntimes (`trainer.kubeflow.org/v1alpha1`), with the fields that
-//! determine the pod sets of a TrainJob.
+//! TrainingRuntimes and ClusterTrainingRuntimes (`trainer.kubeflow.org/v1alpha1`), with the fields
+//! that determine the pod sets of a TrainJob.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! The scheduling loop: waits for heads, runs one cycle of the engine at a time and applies its actions.
+//! The scheduling loop: waits for heads, runs one cycle of the engine at a time and applies its
+//! actions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

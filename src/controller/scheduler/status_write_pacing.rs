@@ -11,8 +11,8 @@ const BURST: i32 = 10;
 /// Known Workloads beyond which idle ones are removed.
 const IDLE_CHECK: usize = 1024;
 
-/// Limits the rate of the scheduler's status writes to one Workload: after a burst, one in each interval.
-/// Where each write leads to the next attempt, the loop then runs as fast as upstream's.
+/// Limits the rate of the scheduler's status writes to one Workload: after a burst, one in each
+/// interval. Where each write leads to the next attempt, the loop then runs as fast as upstream's.
 #[derive(Debug, Default)]
 pub(crate) struct StatusWritePacing(
     /// When the whole burst is available again, by UID.

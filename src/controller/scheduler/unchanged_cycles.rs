@@ -20,8 +20,8 @@ pub(super) struct UnchangedCycles {
 }
 
 impl UnchangedCycles {
-    /// Records a cycle with the versions of the engine's changes at its start and end; the cycle itself is one
-    /// change. Returns how long the next cycle can wait for another change.
+    /// Records a cycle with the versions of the engine's changes at its start and end; the cycle
+    /// itself is one change. Returns how long the next cycle can wait for another change.
     pub(super) fn record(
         &mut self,
         progress: bool,

@@ -1,5 +1,5 @@
-//! The kubeconfig of a worker cluster that a ClusterProfile names: the address of an access provider, and
-//! its exec plugin of the configuration.
+//! The kubeconfig of a worker cluster that a ClusterProfile names: the address of an access
+//! provider, and its exec plugin of the configuration.
 
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kueue_lab_runtime::{Api, Informer};
@@ -48,7 +48,8 @@ pub(super) async fn find(
     found.map_err(|error| error.to_string())
 }
 
-/// The kubeconfig of a ClusterProfile, with the first provider of the configuration that the profile has.
+/// The kubeconfig of a ClusterProfile, with the first provider of the configuration that the
+/// profile has.
 ///
 /// # Errors
 /// A message: there is no provider, or none of those of the profile.
@@ -70,8 +71,8 @@ pub(super) fn kubeconfig(
     found.ok_or_else(|| format!("no matching cluster accessor found for cluster profile {name:?}"))
 }
 
-/// The cluster of an access provider in the status of a profile. `credentialProviders` is the name of
-/// `accessProviders` in older versions.
+/// The cluster of an access provider in the status of a profile. `credentialProviders` is the name
+/// of `accessProviders` in older versions.
 fn access_provider<'a>(profile: &'a DynamicObject, name: &str) -> Option<&'a Value> {
     let status = profile.data.get("status")?;
     ["accessProviders", "credentialProviders"]

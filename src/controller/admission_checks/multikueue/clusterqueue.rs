@@ -218,8 +218,8 @@ async fn automate(
     Ok((queue, ("True", "QuotaAutomated"), message.to_owned()))
 }
 
-/// The sum of the nominal quotas of the worker ClusterQueues behind LocalQueues with the names of local
-/// ones.
+/// The sum of the nominal quotas of the worker ClusterQueues behind LocalQueues with the names of
+/// local ones.
 async fn aggregate_worker_quotas(
     mk: &MultiKueueContext,
     cluster_queue: &str,

@@ -84,12 +84,12 @@ mod tests {
         let prefix = allowed.display().to_string();
         let validate = |path: &str| validate_kube_config_path(path, &prefix);
         assert!(validate(&format!("{prefix}/./worker1")).is_ok());
-        let refused = validate(&format!("{prefix}/../outside")).unwrap_err();
-        assert!(refused.contains("is not under"), "{refused}");
-        let refused = validate("worker1").unwrap_err();
-        assert!(refused.ends_with("path must be absolute"), "{refused}");
-        let refused = validate("../worker1").unwrap_err();
-        assert!(refused.ends_with("path contains \"..\""), "{refused}");
+        let rejected = validate(&format!("{prefix}/../outside")).unwrap_err();
+        assert!(rejected.contains("is not under"), "{rejected}");
+        let rejected = validate("worker1").unwrap_err();
+        assert!(rejected.ends_with("path must be absolute"), "{rejected}");
+        let rejected = validate("../worker1").unwrap_err();
+        assert!(rejected.ends_with("path contains \"..\""), "{rejected}");
         assert!(validate(&format!("{prefix}/none")).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }

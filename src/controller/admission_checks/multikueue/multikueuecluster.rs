@@ -1,4 +1,5 @@
-//! The reconciler of MultiKueueClusters: connects to the worker cluster and sets the Active condition.
+//! The reconciler of MultiKueueClusters: connects to the worker cluster and sets the Active
+//! condition.
 
 use std::sync::Arc;
 

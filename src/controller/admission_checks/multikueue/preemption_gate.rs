@@ -15,8 +15,8 @@ use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Worklo
 /// How long a cluster may preempt before the next one may.
 const SINGLE_CLUSTER_PREEMPTION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// Opens the gate of the copy that has waited for preemption for longest, unless another one was opened
-/// shortly before. Returns when the next gate may be opened; zero if none waits.
+/// Opens the gate of the copy that has waited for preemption for longest, unless another one was
+/// opened shortly before. Returns when the next gate may be opened; zero if none waits.
 ///
 /// # Errors
 /// The copy cannot be written.

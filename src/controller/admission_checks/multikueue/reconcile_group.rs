@@ -170,8 +170,8 @@ async fn finish_local(
     Ok(ReconcileResult::Done)
 }
 
-/// After an eviction in the manager, the status of the job is synced; after one in the worker cluster,
-/// the check is reset. None if there is nothing to do.
+/// After an eviction in the manager, the status of the job is synced; after one in the worker
+/// cluster, the check is reset. None if there is nothing to do.
 async fn handle_remote_eviction(
     group: &WorkloadGroup<'_>,
     cluster: &str,

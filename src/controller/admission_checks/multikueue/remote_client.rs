@@ -143,8 +143,8 @@ impl RemoteClient {
         }
     }
 
-    /// Connects with a new kubeconfig, or again after a loss. Returns the delay until the next attempt
-    /// is due, if it is not.
+    /// Connects with a new kubeconfig, or again after a loss. Returns the delay until the next
+    /// attempt is due, if it is not.
     ///
     /// # Errors
     /// The cluster cannot be reached, or does not serve a kind.

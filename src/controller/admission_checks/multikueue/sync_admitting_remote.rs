@@ -1,5 +1,5 @@
-//! The worker cluster that admitted a Workload: the copies in others are deleted, the job is created
-//! and synced, and the check is set to Ready.
+//! The worker cluster that admitted a Workload: the copies in others are deleted, the job is
+//! created and synced, and the check is set to Ready.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kueue_lab_runtime::ReconcileResult;

@@ -47,14 +47,14 @@ pub(super) fn validate_profile(config: &Kubeconfig) -> Result<(), String> {
 }
 
 fn reject_exec_and_auth_providers(user: &AuthInfo) -> Result<(), String> {
-    let refusal = if user.exec.is_some() {
+    let message = if user.exec.is_some() {
         "exec plugins are not allowed"
     } else if user.auth_provider.is_some() {
         "auth providers are not allowed"
     } else {
         return Ok(());
     };
-    Err(refusal.to_owned())
+    Err(message.to_owned())
 }
 
 fn is_set(text: &Option<String>) -> bool {
@@ -85,7 +85,7 @@ fn current(config: &Kubeconfig) -> Result<(String, AuthInfo), String> {
 }
 
 fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), String> {
-    let refusal = if is_set(&user.token_file) {
+    let message = if is_set(&user.token_file) {
         "bearerTokenFile is not allowed"
     } else if !is_valid_host(&server.to_lowercase()) {
         "untrusted server endpoint"
@@ -94,7 +94,7 @@ fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), String> {
     } else {
         return Ok(());
     };
-    Err(refusal.to_owned())
+    Err(message.to_owned())
 }
 
 /// Whether the host of a URL is an IP address or a DNS subdomain.
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn refusal(cluster: Value, user: Value) -> Option<String> {
+    fn rejection_message(cluster: Value, user: Value) -> Option<String> {
         let config = json!({
             "current-context": "c",
             "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
@@ -142,39 +142,42 @@ mod tests {
     }
 
     #[test]
-    fn kubeconfigs_with_files_and_programs_of_the_manager_are_refused() {
+    fn kubeconfigs_with_files_and_programs_of_the_manager_are_rejected() {
         let https = json!({"server": "https://127.0.0.1:6443"});
-        let refused = |cluster: Value, user: Value| refusal(cluster, user).unwrap();
+        let rejected = |cluster: Value, user: Value| rejection_message(cluster, user).unwrap();
         let token_file = json!({"tokenFile": "/token"});
         assert_eq!(
-            refused(https.clone(), token_file),
+            rejected(https.clone(), token_file),
             "tokenFile is not allowed"
         );
         let insecure = json!({"server": "https://a", "insecure-skip-tls-verify": true});
         assert_eq!(
-            refused(insecure, json!({})),
+            rejected(insecure, json!({})),
             "insecure TLS verification is not allowed for cluster k"
         );
         let file = json!({"server": "https://a", "certificate-authority": "/ca"});
         assert_eq!(
-            refused(file, json!({})),
+            rejected(file, json!({})),
             "certificate-authority file paths are not allowed, use certificate-authority-data for cluster k"
         );
         assert_eq!(
-            refused(json!({}), json!({})),
+            rejected(json!({}), json!({})),
             "server URL is required for cluster k"
         );
         let basic = json!({"username": "u", "password": "p"});
-        assert_eq!(refused(https.clone(), basic), "basic auth is not allowed");
+        assert_eq!(rejected(https.clone(), basic), "basic auth is not allowed");
         let exec = json!({"exec": {"command": "x", "apiVersion": "v1"}});
-        assert_eq!(refused(https.clone(), exec), "exec plugins are not allowed");
-        let host = json!({"server": "https://a_b:1"});
-        assert_eq!(refused(host, json!({})), "untrusted server endpoint");
-        assert_eq!(refusal(https, json!({"token": "t"})), None);
-        let name = json!({"server": "https://API.example.com/x"});
-        assert_eq!(refusal(name, json!({})), None);
         assert_eq!(
-            refusal(json!({"server": "https://[::1]:6443"}), json!({})),
+            rejected(https.clone(), exec),
+            "exec plugins are not allowed"
+        );
+        let host = json!({"server": "https://a_b:1"});
+        assert_eq!(rejected(host, json!({})), "untrusted server endpoint");
+        assert_eq!(rejection_message(https, json!({"token": "t"})), None);
+        let name = json!({"server": "https://API.example.com/x"});
+        assert_eq!(rejection_message(name, json!({})), None);
+        assert_eq!(
+            rejection_message(json!({"server": "https://[::1]:6443"}), json!({})),
             None
         );
     }

@@ -21,14 +21,14 @@ pub(super) async fn label_concurrent_admission_parent(
     if !is_parent || concurrent_admission::is_parent(wl) {
         return Ok(false);
     }
-    let mut marked = Workload::clone(wl);
-    let labels = marked.metadata.labels.get_or_insert_default();
+    let mut parent = Workload::clone(wl);
+    let labels = parent.metadata.labels.get_or_insert_default();
     labels.insert(
         c::CONCURRENT_ADMISSION_PARENT_LABEL.to_owned(),
         "true".to_owned(),
     );
     let api = workload_patching::workload_api(shared, predicates::namespace(wl));
-    let written = update::update(&api, &marked).await?;
+    let written = update::update(&api, &parent).await?;
     shared.informers.workloads.observe_write(written);
     Ok(true)
 }

@@ -97,8 +97,8 @@ pub(super) async fn count(
     shared: &ControllerContext,
     wl: Arc<Workload>,
 ) -> kube::Result<DraOutcome> {
-    let concerned = predicates::status(&wl) == Status::Pending;
-    if !concerned || !shared.engine().needs_dra_reconcile(&wl) {
+    let is_pending = predicates::status(&wl) == Status::Pending;
+    if !is_pending || !shared.engine().needs_dra_reconcile(&wl) {
         return Ok(DraOutcome::Continue(wl));
     }
     if !shared.engine().config().gates.kueue_dra_integration {

@@ -142,9 +142,9 @@ impl Adapter {
         }))
     }
 
-    /// Creates the job in the worker cluster, or copies its status to the local one. Returns whether
-    /// the status was not copied because the local job is still suspended, so that the sync has to be
-    /// repeated soon.
+    /// Creates the job in the worker cluster, or copies its status to the local one. Returns
+    /// whether the status was not copied because the local job is still suspended, so that the sync
+    /// has to be repeated soon.
     ///
     /// # Errors
     /// A request fails.

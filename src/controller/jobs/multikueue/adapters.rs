@@ -62,8 +62,8 @@ fn built_in_adapter(framework: &Framework) -> Adapter {
     }
 }
 
-/// The adapter of `Kind.version.group.com`. None if the text has another form, which validation of the
-/// configuration rejects.
+/// The adapter of `Kind.version.group.com`. None if the text has another form, which validation of
+/// the configuration rejects.
 fn external_adapter(name: &str) -> Option<Adapter> {
     let (kind, rest) = name.split_once('.')?;
     let (version, group) = rest.split_once('.')?;

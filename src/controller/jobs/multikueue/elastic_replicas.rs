@@ -40,8 +40,8 @@ fn has_workload(sync: &SyncJob<'_>, remote: &DynamicObject) -> bool {
     named == Some(sync.workload)
 }
 
-/// Whether parallelism or Workload of an elastic Job differ. An old slice of a Job that was scaled up
-/// in the meantime is not synced.
+/// Whether parallelism or Workload of an elastic Job differ. An old slice of a Job that was scaled
+/// up in the meantime is not synced.
 pub(super) fn job_needs_sync(
     sync: &SyncJob<'_>,
     gvk: &Gvk,
@@ -100,8 +100,8 @@ fn worker_replicas(cluster: &RayCluster) -> BTreeMap<String, i32> {
         .collect()
 }
 
-/// Sets the worker replicas and the Workload of an elastic RayCluster in the worker cluster, if they
-/// differ.
+/// Sets the worker replicas and the Workload of an elastic RayCluster in the worker cluster, if
+/// they differ.
 ///
 /// # Errors
 /// A request fails, or an object is not a RayCluster.

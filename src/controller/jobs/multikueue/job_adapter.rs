@@ -25,8 +25,8 @@ fn has_true_condition(status: &Value, types: &[&str]) -> bool {
 
 /// The new status of the local Job, and whether that of the remote Job is not copied yet.
 ///
-/// A suspended local Job does not get the status of a running one: its `startTime` would make the pod
-/// template immutable. Its spec is final when it is unsuspended.
+/// A suspended local Job does not get the status of a running one: its `startTime` would make the
+/// pod template immutable. Its spec is final when it is unsuspended.
 pub(super) fn status_update(
     local: &DynamicObject,
     remote: &DynamicObject,

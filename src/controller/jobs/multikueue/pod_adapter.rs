@@ -72,8 +72,8 @@ fn scheduled(status: Option<&PodStatus>) -> Option<&PodCondition> {
     conditions.find(|condition| condition.type_ == POD_SCHEDULED)
 }
 
-/// The status of the remote pod. A gated local pod keeps its PodScheduled condition until the remote
-/// pod is scheduled: an autoscaler would add a node for a local pod that is Unschedulable.
+/// The status of the remote pod. A gated local pod keeps its PodScheduled condition until the
+/// remote pod is scheduled: an autoscaler would add a node for a local pod that is Unschedulable.
 fn status_update(local: &Pod, remote: &Pod) -> PodStatus {
     let mut status = remote.status.clone().unwrap_or_default();
     let is_scheduled = scheduled(Some(&status)).is_some_and(|c| c.status == "True");

@@ -53,8 +53,8 @@ pub(super) fn set_multikueue_meta(
     set_prebuilt_workload_name(meta, gates, workload);
 }
 
-/// Sets the name of the prebuilt Workload: an annotation if the gate is on or the name is too long for
-/// a label.
+/// Sets the name of the prebuilt Workload: an annotation if the gate is on or the name is too long
+/// for a label.
 pub(super) fn set_prebuilt_workload_name(
     meta: &mut ObjectMeta,
     gates: &FeatureGates,

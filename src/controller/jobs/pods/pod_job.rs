@@ -126,7 +126,7 @@ impl PodJob {
         expectations: &UidExpectations,
     ) -> Self {
         // Read before the pods are listed, so that no observation is missed.
-        let settled = expectations.satisfied(key);
+        let expectations_satisfied = expectations.satisfied(key);
         let pods = pod_group::pods_of_group(env, key);
         Self {
             gvk: GVK,
@@ -139,7 +139,7 @@ impl PodJob {
                 key: key.clone(),
                 pods,
                 absent: 0,
-                satisfied_excess_pods: settled,
+                satisfied_excess_pods: expectations_satisfied,
                 expectations: expectations.clone(),
             }),
         }
@@ -200,11 +200,11 @@ impl GenericJob for PodJob {
     }
 
     fn skip(&self, env: &IntegrationContext) -> bool {
-        let marked =
+        let is_managed =
             object_meta::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
         let by_parent =
             object_meta::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
-        self.found && (!marked || (env.integrations.is_pod_implicitly_enabled() && !by_parent))
+        self.found && (!is_managed || (env.integrations.is_pod_implicitly_enabled() && !by_parent))
     }
 
     fn is_top_level(&self) -> bool {
@@ -242,8 +242,8 @@ impl GenericJob for PodJob {
             .filter(|pod| phase(pod) == "Succeeded")
             .count();
         let over = group.pods.iter().all(is_terminated);
-        let gives_up = over && group.pods.iter().any(pod_state::is_unretriable_pod);
-        (succeeded == total || gives_up).then(|| JobResult {
+        let is_failed = over && group.pods.iter().any(pod_state::is_unretriable_pod);
+        (succeeded == total || is_failed).then(|| JobResult {
             success: true,
             message: format!("Pods succeeded: {succeeded}/{total}."),
         })

@@ -137,10 +137,10 @@ pub(super) async fn remove_pod_finalizer(
         if !object_meta::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
             return Ok(false);
         }
-        let mut without = pod.clone();
-        let finalizers = without.metadata.finalizers.iter_mut();
+        let mut without_finalizer = pod.clone();
+        let finalizers = without_finalizer.metadata.finalizers.iter_mut();
         finalizers.for_each(|list| list.retain(|f| f != c::POD_FINALIZER));
-        match patch_object(&api, &pod, &without, PatchTarget::Object).await {
+        match patch_object(&api, &pod, &without_finalizer, PatchTarget::Object).await {
             Ok(written) => {
                 // Removing the last finalizer of a terminating pod deletes it.
                 let terminating = written.metadata.deletion_timestamp.is_some();

@@ -153,8 +153,8 @@ pub(crate) async fn workload_should_be_suspended(
     Ok(env.manage_jobs_without_queue_name() && namespace_is_managed(env, namespace).await?)
 }
 
-/// Leaves a job in a LocalQueue with a MultiKueue check to MultiKueue, unless another controller than the
-/// kind's own is set.
+/// Leaves a job in a LocalQueue with a MultiKueue check to MultiKueue, unless another controller
+/// than the kind's own is set.
 pub(super) fn apply_default_for_managed_by<K: JobKind>(
     env: &IntegrationContext,
     namespace: &str,

@@ -51,9 +51,9 @@ async fn merge_defaults<K: Codec>(
     Ok(Some(after))
 }
 
-/// Defaults a typed object of a custom kind. If that changes it, `object` also gets all fields as the
-/// type encodes them, as upstream replaces the object by its encoded Go struct; unknown fields and
-/// the status stay.
+/// Defaults a typed object of a custom kind. If a default changes it, `object` also gets all fields
+/// of the encoded type, because upstream replaces the object by its encoded Go struct; unknown
+/// fields and the status are kept.
 ///
 /// # Errors
 /// The object cannot be decoded, or is denied.

@@ -132,8 +132,8 @@ pub(super) fn validate(
     }
     let mut warnings = Warnings::new();
     let by_parent = old.is_some() && has_annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION);
-    let marked = object_meta::label(meta, c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
-    if !by_parent && marked && env.integrations.is_owner_managed_by_kueue_for_object(meta) {
+    let is_managed = object_meta::label(meta, c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
+    if !by_parent && is_managed && env.integrations.is_owner_managed_by_kueue_for_object(meta) {
         warnings.push(format!(
             "pod owner is managed by kueue, label '{}={}' might lead to unexpected behaviour",
             c::MANAGED_LABEL,

@@ -189,7 +189,8 @@ fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
     errors
 }
 
-/// Validates the topology request of a pod set; `replica` is the path of the metadata of its template.
+/// Validates the topology request of a pod set; `replica` is the path of the metadata of its
+/// template.
 pub(crate) fn validate_pod_set(
     env: &IntegrationContext,
     replica: &Path,
