@@ -304,16 +304,16 @@ impl SaveReview for FakeReview {
         saved: SavedPreset,
     ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
         let text = std::fs::read_to_string(saved.folder.join(saved.name).join("a.yaml")).unwrap();
-        let objection = text.contains("refuse").then(|| "it evicts".to_owned());
+        let hold_reason = text.contains("refuse").then(|| "it evicts".to_owned());
         let plan = format!("the plan of {}", text.lines().next().unwrap());
         Ok(Box::pin(
-            async move { Ok(ReviewedSave { plan, objection }) },
+            async move { Ok(ReviewedSave { plan, hold_reason }) },
         ))
     }
 }
 
 #[tokio::test]
-async fn a_save_with_an_objection_waits_until_the_preset_is_applied() {
+async fn a_save_with_a_hold_reason_is_held_until_the_preset_is_applied() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let config = PresetsConfig {
         review: Some(Arc::new(FakeReview { holds: true })),
@@ -333,7 +333,7 @@ async fn a_save_with_an_objection_waits_until_the_preset_is_applied() {
         (SyncStatus::Synced, 0)
     );
     assert_eq!(fixture.value("gold").await, Some(2));
-    // Without an objection, or after the save is undone, nothing waits.
+    // Without a hold reason, or after the save is undone, nothing waits.
     fixture.write("p/a.yaml", &refused(3));
     until(&presets, "held", |s| s.sync_status == SyncStatus::Held).await;
     fixture.write("p/a.yaml", &class("gold", 4));

@@ -44,8 +44,8 @@ pub(super) struct ClusterArgs {
     /// On a cluster that `up` did not create: write to it without confirmation.
     #[arg(long, short)]
     yes: bool,
-    /// On any cluster but the embedded one: serve no webhooks, so that its API server need not reach
-    /// this machine. Jobs are suspended after their creation, and single pods are not queued.
+    /// On any cluster but the embedded one: serve no webhooks, if its API server cannot reach this
+    /// machine. Jobs are suspended after their creation, and single pods are not queued.
     #[arg(long, conflicts_with = "observe")]
     no_webhooks: bool,
     /// With --cluster context:NAME: start no controller and change nothing; show the decisions of the
@@ -158,7 +158,7 @@ pub(super) fn confirm_cluster_write(remote: &RemoteCluster, what: &str) -> Resul
         );
         return Err(CliError::Usage(message));
     }
-    match confirm::confirm(&format!("{what}\n{cluster}. Go ahead?"))? {
+    match confirm::confirm(&format!("{what}\n{cluster}. Continue?"))? {
         true => Ok(()),
         false => Err(CliError::Usage(format!("nothing was written to {cluster}"))),
     }

@@ -16,9 +16,9 @@ use super::kubeconfig_args::{error_message, request_error};
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What a configuration is read for.
+/// The purpose of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConfigUser {
+pub(super) enum ConfigPurpose {
     /// A lab on the embedded cluster.
     EmbeddedLab,
     /// A lab on another cluster.
@@ -29,7 +29,7 @@ pub(super) enum ConfigUser {
     Explanation,
 }
 
-impl ConfigUser {
+impl ConfigPurpose {
     /// Whether settings of a row have no effect.
     fn ignores(self, no_effect_in: NoEffectIn) -> bool {
         match self {
@@ -56,7 +56,7 @@ const CONFIG_MAP: &str = "kueue-manager-config";
 ///
 /// # Errors
 /// Every problem with file, line and column, and the source line.
-pub(super) fn read_config(path: &Path, user: ConfigUser) -> Result<ConfigFile, CliError> {
+pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigFile, CliError> {
     let file = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
         CliError::Usage(format!("cannot read the configuration {file}: {e}"))
@@ -90,7 +90,7 @@ pub(super) fn read_config(path: &Path, user: ConfigUser) -> Result<ConfigFile, C
     })?;
     let ignored = loaded.ignored.iter();
     let ignored = ignored
-        .filter(|setting| user.ignores(setting.no_effect_in))
+        .filter(|setting| purpose.ignores(setting.no_effect_in))
         .map(|setting| &setting.problem);
     let warnings: Vec<String> = loaded
         .warnings
@@ -136,7 +136,7 @@ pub(super) async fn configuration_or_note(
     }
 }
 
-/// Whether a request failed because of what it asks for.
+/// Whether the failure of a request concerns only the ConfigMap: the cluster answers and knows the user.
 fn is_about_config_map(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code != 401)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 
-use super::config::ConfigUser;
+use super::config::ConfigPurpose;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::{CliError, config, logging, runtime, signals};
 use kueue_lab_api::config::resolve_gates;
@@ -92,7 +92,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 
 async fn serve(args: Args) -> Result<(), CliError> {
     let mut kueue: ControllerConfig = match &args.config {
-        Some(path) => config::read_config(path, ConfigUser::Controller)?
+        Some(path) => config::read_config(path, ConfigPurpose::Controller)?
             .loaded
             .into(),
         None => ControllerConfig::default(),

@@ -185,7 +185,7 @@ async fn run_in_real_time(
 /// The summary of a scenario that passed.
 fn result(scenario: &Scenario, outcome: Outcome) -> Result<String, CliError> {
     outcome.result.map_err(|reason| match outcome.is_invalid {
-        // It has the place in the file.
+        // It has the position in the file.
         true => CliError::Usage(reason),
         false => CliError::Failed(format!("{}: {reason}", scenario.name)),
     })

@@ -22,7 +22,7 @@ Examples:
 /// Write the queues, Workloads, jobs, nodes and the Kueue configuration of a cluster to a bundle, from which
 /// `up --from` starts an embedded lab in the same state.
 ///
-/// A check on stderr names what the lab would decide otherwise than the cluster did, and why.
+/// A check on stderr names the decisions of the lab that differ from those of the cluster, with the reasons.
 ///
 /// Read-only rights suffice, and nothing is written to the cluster. Secrets are not requested.
 #[derive(Debug, clap::Args)]
@@ -76,7 +76,7 @@ pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle
     imported.map_err(|error| import_error(context, &error))
 }
 
-/// Imports the cluster of a context with what the effects of a change depend on.
+/// Imports the cluster of a context, with the further objects that a plan needs.
 ///
 /// # Errors
 /// As [`import_context`].

@@ -125,7 +125,7 @@ impl KubeconfigArgs {
 }
 
 /// The error for a cluster that does not serve the kinds.
-const NO_KUEUE: &str = "the cluster does not serve kueue.x-k8s.io/v1beta2; is Kueue installed on it? Of a cluster with an older version `kueue-lab up --from context:NAME` makes a lab that can be asked";
+const NO_KUEUE: &str = "the cluster does not serve kueue.x-k8s.io/v1beta2; is Kueue installed on it? For a cluster with an older version, start a lab from it with `kueue-lab up --from context:NAME`";
 
 /// The message for a failed request to the cluster.
 pub(super) fn error_message(error: &kube::Error) -> String {

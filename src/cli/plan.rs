@@ -21,7 +21,7 @@ Examples:
   kueue-lab plan ./queues -o markdown         a summary for a pull request
   kueue-lab plan ./queues --detailed-exitcode     0 no changes, 2 changes, 1 an error";
 
-/// Show what applying a folder of queues would do to a cluster: objects that are added, changed and
+/// Show the effects of applying a folder of queues to a cluster: objects that are added, changed and
 /// removed, Workloads that are admitted, preempted or can never be admitted, queues that become inactive,
 /// and quota before and after.
 ///
@@ -53,7 +53,7 @@ enum Output {
     Markdown,
 }
 
-/// Prints the plan; returns whether there are changes that the exit code has to tell.
+/// Prints the plan; returns whether the exit code reports changes.
 pub(super) fn run(args: Args) -> Result<bool, CliError> {
     let outcome = plan_and_print(&args);
     match (outcome, args.detailed_exitcode) {

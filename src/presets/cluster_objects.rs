@@ -1,4 +1,4 @@
-//! [`ClusterObjects`]: what a cluster has beside a preset, for the warnings about the preset.
+//! [`ClusterObjects`]: the objects of a cluster beside a preset, for the warnings about the preset.
 
 use super::{LabNode, Manifest};
 
@@ -11,7 +11,7 @@ pub(super) const LINTED_KINDS: [&str; 5] = [
     "LocalQueue",
 ];
 
-/// What a cluster has beside a preset.
+/// The objects of a cluster beside a preset.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ClusterObjects<'a> {
     /// The nodes; empty if they are not known.

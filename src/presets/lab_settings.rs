@@ -59,7 +59,7 @@ pub trait LabSettings: Send + Sync {
     /// line for each change.
     async fn apply(&self, preset: &str, settings: &PresetSettings) -> Vec<String>;
 
-    /// Holds the scheduler, so that it does not decide on a part of the changes of a preset. It goes on when
+    /// Holds the scheduler, so that it does not decide on a part of the changes of a preset. It resumes when
     /// the guard is dropped.
     async fn hold_scheduling(&self) -> SchedulingHold;
 }

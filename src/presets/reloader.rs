@@ -273,13 +273,13 @@ impl Reloader {
         match plan {
             Some(Ok(plan)) if holds => {
                 let reviewed = plan.await.unwrap_or_else(failed);
-                if let Some(objection) = reviewed.objection {
+                if let Some(hold_reason) = reviewed.hold_reason {
                     self.last_read = Some(source);
                     return hold_save(
                         &self.state,
                         &self.config.folder,
                         name,
-                        objection,
+                        hold_reason,
                         reviewed.plan,
                     );
                 }

@@ -1,5 +1,4 @@
-//! [`SaveReview`]: a plan of what a save of the active preset does, and saves that wait for a
-//! confirmation.
+//! [`SaveReview`]: the plans of saves of the active preset, and saves that are held.
 
 use std::path::{Path, PathBuf};
 
@@ -20,19 +19,19 @@ pub struct SavedPreset {
     pub name: String,
 }
 
-/// What a save does to the cluster.
+/// The plan of a save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewedSave {
     /// The plan as text.
     pub plan: String,
     /// Why the save needs a confirmation, one sentence; `None` if it needs none.
-    pub objection: Option<String>,
+    pub hold_reason: Option<String>,
 }
 
 /// Plans saves of the active preset.
 #[async_trait]
 pub trait SaveReview: Send + Sync {
-    /// Whether a save with an objection waits until the preset is applied explicitly.
+    /// Whether a save with a hold reason is held until the preset is applied explicitly.
     fn holds_saves(&self) -> bool;
 
     /// Reads the state of the cluster before the save is applied. The future computes the plan, also while
@@ -52,18 +51,18 @@ pub(super) fn hold_save(
     state: &StatePublisher,
     presets: &Path,
     name: &str,
-    objection: String,
+    hold_reason: String,
     plan: String,
 ) {
     tracing::warn!(
-        "preset {name}: {objection}; the save waits until the preset is applied, by `kueue-lab preset {name}` or in the UI"
+        "preset {name}: {hold_reason}; the save is held until the preset is applied, by `kueue-lab preset {name}` or in the UI"
     );
     for line in plan.lines() {
         tracing::info!("plan: {line}");
     }
     let file = folder::preset_folder(presets, name);
     let file = file.display().to_string();
-    let finding = Finding::error(&file, Position::START, objection).remedy(format!(
+    let finding = Finding::error(&file, Position::START, hold_reason).remedy(format!(
         "apply it with `kueue-lab preset {name}`, or undo the save"
     ));
     state.publish(|state| {

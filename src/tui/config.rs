@@ -98,7 +98,7 @@ pub enum TuiError {
     #[error("cannot use the terminal: {0}; --headless needs none")]
     Terminal(#[source] std::io::Error),
     /// The terminal was closed.
-    #[error("the terminal went away")]
+    #[error("the terminal was closed")]
     TerminalLost,
     /// A thread panicked; the report was printed.
     #[error("the UI stopped because of a panic, reported above")]

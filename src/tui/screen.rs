@@ -37,7 +37,7 @@ pub(crate) struct Screen {
 
 #[derive(Debug, Default)]
 struct Shared {
-    inbox: Mutex<WriteQueue>,
+    queue: Mutex<WriteQueue>,
     wakeup: Condvar,
     disconnected: AtomicBool,
 }
@@ -87,13 +87,13 @@ impl Screen {
 
     /// Queues a frame; it is written after the previous one.
     pub(crate) fn show(&self, frame: Buffer, cursor: Cursor) {
-        self.shared.inbox.lock().frame = Some((frame, cursor));
+        self.shared.queue.lock().frame = Some((frame, cursor));
         self.shared.wakeup.notify_one();
     }
 
     /// Puts text on the clipboard of the terminal (OSC 52).
     pub(crate) fn copy(&self, text: String) {
-        self.shared.inbox.lock().clipboard = Some(text);
+        self.shared.queue.lock().clipboard = Some(text);
         self.shared.wakeup.notify_one();
     }
 
@@ -110,7 +110,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.shared.inbox.lock().closed = true;
+        self.shared.queue.lock().closed = true;
         self.shared.wakeup.notify_one();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
@@ -155,14 +155,14 @@ fn write_frames(shared: &Shared) {
     let mut painter = Painter::default();
     loop {
         let (frame, copied) = {
-            let mut inbox = shared.inbox.lock();
-            while inbox.frame.is_none() && inbox.clipboard.is_none() && !inbox.closed {
-                shared.wakeup.wait(&mut inbox);
+            let mut queue = shared.queue.lock();
+            while queue.frame.is_none() && queue.clipboard.is_none() && !queue.closed {
+                shared.wakeup.wait(&mut queue);
             }
-            if inbox.closed {
+            if queue.closed {
                 return;
             }
-            (inbox.frame.take(), inbox.clipboard.take())
+            (queue.frame.take(), queue.clipboard.take())
         };
         let mut bytes = Vec::new();
         if let Some(text) = copied {

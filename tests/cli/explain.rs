@@ -83,7 +83,7 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
     let flavors = &json["admission"]["podSetAssignments"][0]["flavors"];
     assert_eq!(flavors["cpu"], "plain", "{json}");
     let never = lab.output(&["explain", "preemption", "stays"]);
-    assert!(never.contains("It was not preempted"), "{never}");
+    assert!(never.contains("No preemption of it"), "{never}");
 
     let unknown = lab.dir.run(&["explain", "clusterqueue", "green"]);
     let error = String::from_utf8(unknown.stderr).unwrap();
@@ -116,7 +116,7 @@ fn the_candidates_of_a_preemption_are_explained_while_the_preemptor_waits_and_af
     let waiting = lab.wait_for_output(&["explain", "preemption", "borrows"], candidate);
     for part in [
         "(Job reclaims, pending)",
-        "The preemptor default/job-reclaims-",
+        "Pending preemptor default/job-reclaims-",
     ] {
         assert!(waiting.contains(part), "no {part:?} in {waiting}");
     }

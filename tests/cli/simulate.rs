@@ -148,7 +148,7 @@ fn files_that_cannot_be_simulated_are_refused() {
     let unmanaged = rejected(&unmanaged.to_string());
     assert_eq!(
         unmanaged,
-        "file.yaml: Kueue makes no Workload of ConfigMap c: Kueue has no integration of this kind"
+        "file.yaml: Kueue creates no Workload for ConfigMap c: Kueue has no integration of this kind"
     );
     let labelled = |key: &str, value: &str| {
         let mut job = job("j", "red", "1", 60);
@@ -159,11 +159,11 @@ fn files_that_cannot_be_simulated_are_refused() {
     unlabelled["metadata"]["labels"] = json!({});
     assert_eq!(
         rejected(&unlabelled.to_string()),
-        "file.yaml: Kueue makes no Workload of Job j: it has no label kueue.x-k8s.io/queue-name"
+        "file.yaml: Kueue creates no Workload for Job j: it has no label kueue.x-k8s.io/queue-name"
     );
     assert_eq!(
         rejected(&labelled("kueue.x-k8s.io/priority-class", "hgh")),
-        "file.yaml: Kueue makes no Workload of Job j: there is no WorkloadPriorityClass \"hgh\"; did you mean \"high\"?"
+        "file.yaml: Kueue creates no Workload for Job j: there is no WorkloadPriorityClass \"hgh\"; did you mean \"high\"?"
     );
     let misspelt = rejected(
         &job("j", "red", "1", 60)
@@ -287,7 +287,7 @@ fn jobs_without_a_workload_and_new_versions_are_named() {
     let refused = lab.dir.run_rejected(&["simulate", "-f", "pod.yaml"]);
     assert_eq!(
         refused,
-        "pod.yaml: Kueue makes no Workload of Pod pod: its pod group group has 1 of 2 pods"
+        "pod.yaml: Kueue creates no Workload for Pod pod: its pod group group has 1 of 2 pods"
     );
     lab.dir
         .write("task.yaml", "resources: {cpus: 1}\nrun: sleep 1\n");

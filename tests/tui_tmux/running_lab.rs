@@ -79,7 +79,7 @@ fn one_key_runs_the_preemption_demo() {
     let end = terminal.wait_for_text("esc closes");
     assert!(!end.contains("✗"), "{end}");
     terminal.press(&["3"]);
-    let screen = terminal.wait_for_text("priority in the queue");
+    let screen = terminal.wait_for_text("InClusterQueue");
     assert!(
         screen.contains("withinClusterQueue: LowerPriority"),
         "{screen}"

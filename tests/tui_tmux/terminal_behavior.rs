@@ -52,7 +52,7 @@ fn a_signal_exits_cleanly() {
 }
 
 #[test]
-fn the_ui_opens_on_a_broken_preset_and_applies_its_correction() {
+fn the_ui_opens_on_an_invalid_preset_and_applies_its_correction() {
     if !available() {
         return;
     }

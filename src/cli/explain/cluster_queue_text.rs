@@ -60,7 +60,7 @@ pub(super) fn render(explained: &ClusterQueueExplanation, queue: Option<&Cluster
         );
         line(&mut out, 1, &text);
     }
-    holders(&mut out, explained);
+    reserving_workloads(&mut out, explained);
     pending(&mut out, explained);
     out
 }
@@ -78,7 +78,7 @@ fn quota_lines(out: &mut String, quota: &ExplainedQuota) {
         parts.push(format!("{} borrowed", quota.borrowed));
     }
     if quota.lent != "0" {
-        parts.push(format!("{} lent and in use elsewhere", quota.lent));
+        parts.push(format!("{} lent and in use", quota.lent));
     }
     parts.push(format!("{} available", quota.available));
     line(out, 1, &parts.join(", "));
@@ -98,32 +98,32 @@ fn quota_lines(out: &mut String, quota: &ExplainedQuota) {
     line(out, 2, &limits.join(", "));
 }
 
-fn holders(out: &mut String, explained: &ClusterQueueExplanation) {
-    let (holders, borrowers) = (&explained.holders, &explained.borrowers);
-    if holders.is_empty() && borrowers.is_empty() {
+fn reserving_workloads(out: &mut String, explained: &ClusterQueueExplanation) {
+    let (reserving, borrowers) = (&explained.holders, &explained.borrowers);
+    if reserving.is_empty() && borrowers.is_empty() {
         return;
     }
-    line(out, 0, "Holders of the quota");
-    for holder in holders.iter().take(MAX_LISTED) {
-        let usage = holder
+    line(out, 0, "Reserving workloads");
+    for workload in reserving.iter().take(MAX_LISTED) {
+        let usage = workload
             .usage
             .iter()
             .map(|(flavor, amounts)| format!("{} from {flavor}", amounts_text(amounts)));
         let usage: Vec<String> = usage.collect();
-        let state = match (holder.evicted, holder.admitted) {
-            (true, _) => ", evicted, until its pods are gone",
+        let state = match (workload.evicted, workload.admitted) {
+            (true, _) => ", evicted, its pods terminate",
             (false, false) => ", waits for admission checks",
             (false, true) => "",
         };
         let text = format!(
             "{}, priority {}: {}{state}",
-            holder.workload,
-            holder.priority,
+            workload.workload,
+            workload.priority,
             usage.join(", ")
         );
         line(out, 1, &text);
     }
-    more(out, holders.len());
+    more(out, reserving.len());
     for borrower in borrowers {
         let text = format!(
             "ClusterQueue {} borrows {} {} from {}",
@@ -154,7 +154,7 @@ fn pending(out: &mut String, explained: &ClusterQueueExplanation) {
     };
     let verdict = head.verdict.as_ref().map(ToString::to_string);
     let verdict = verdict.unwrap_or_default();
-    line(out, 0, &format!("The first, {}: {verdict}", head.workload));
+    line(out, 0, &format!("Head {}: {verdict}", head.workload));
     if let Some(decision) = &head.now {
         nomination(out, decision);
     }

@@ -12,7 +12,7 @@ use super::explain_workload::{explain, loop_of};
 use super::find_workload::find_workload;
 use super::load_engine::load_engine;
 use super::{cluster_queue_text, preemption_text, text};
-use crate::cli::config::ConfigUser;
+use crate::cli::config::ConfigPurpose;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
@@ -24,13 +24,12 @@ Examples:
   kueue-lab explain workload job-train-5f2c1 -n team-a
   kueue-lab explain workload train -n team-a      by the name of its Job or Pod
   kueue-lab explain workload train -o json        the whole decision
-  kueue-lab explain clusterqueue team-a           quota, who holds it, who waits
+  kueue-lab explain clusterqueue team-a           quota, reserving and pending Workloads
   kueue-lab explain preemption train -n team-a    by which Workload, under which policy";
 
-/// Explain why a Workload is or is not admitted, what a ClusterQueue's quota is used for, or why a Workload
-/// was preempted.
+/// Explain the admission of a Workload, the use of a ClusterQueue's quota, or the preemptions of a Workload.
 ///
-/// The engine decides on the objects and with the configuration of the cluster that is asked about.
+/// The engine decides on the objects and with the configuration of the cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
@@ -43,10 +42,10 @@ enum ExplainCommand {
     /// A Workload, by its name or by the name of its Job or Pod: flavors, quota and preemption candidates.
     #[command(visible_aliases = ["workloads", "wl"], after_help = EXAMPLES)]
     Workload(WorkloadArgs),
-    /// A ClusterQueue: whether it is active, its quota and limits, who holds it, and why its head waits.
+    /// A ClusterQueue: whether it is active, its quota and limits, reserving and pending Workloads, and the decision on its head.
     #[command(name = "clusterqueue", visible_aliases = ["clusterqueues", "cq"], after_help = EXAMPLES)]
     ClusterQueue(ClusterQueueArgs),
-    /// The preemptions of a Workload and by it: preemptor, reason, policy, and what it waits for now.
+    /// The preemptions of a Workload and by it: preemptor, reason, policy, and the current decision.
     #[command(visible_alias = "preemptions", after_help = EXAMPLES)]
     Preemption(WorkloadArgs),
 }
@@ -113,7 +112,7 @@ impl CommonArgs {
     async fn connect(&self) -> Result<Cluster, CliError> {
         let given = match &self.config {
             None => None,
-            Some(path) => Some(config::read_config(path, ConfigUser::Explanation)?.loaded),
+            Some(path) => Some(config::read_config(path, ConfigPurpose::Explanation)?.loaded),
         };
         let context = self.target.context()?;
         let client = context.client().await.map_err(CliError::usage)?;

@@ -1,4 +1,4 @@
-//! The preemptions of a Workload and by it, from conditions and Events, and what the engine decides now.
+//! The preemptions of a Workload and by it, from conditions and Events, and the current decision of the engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,11 +42,11 @@ pub(super) struct Preemption {
     /// The job of the preemptor.
     pub(super) preemptor_job: String,
     pub(super) preemptor_uid: String,
-    /// What the preemptor is now: pending, admitted, finished, deleted.
+    /// The current state of the preemptor: pending, admitted, finished, deleted.
     pub(super) preemptor_state: &'static str,
     /// The reason, such as `InCohortReclamation`.
     pub(super) reason: String,
-    /// The reason in words.
+    /// The reason as text.
     pub(super) cause: String,
     /// The policy of the preemptor's ClusterQueue that allows it, as it is now.
     pub(super) policy: String,

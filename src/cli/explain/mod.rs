@@ -1,5 +1,4 @@
-//! `kueue-lab explain`: why a Workload is or is not admitted, or was preempted, and what a ClusterQueue's
-//! quota is used for.
+//! `kueue-lab explain`: the admission or preemptions of a Workload, and the use of a ClusterQueue's quota.
 //!
 //! The engine runs over the objects that are in the cluster now, so this works on any cluster whose
 //! objects can be read, whichever Kueue runs there.

@@ -16,11 +16,7 @@ pub(super) fn render(explained: &ExplainedPreemption) -> String {
         ),
     }
     if explained.preempted.is_empty() {
-        line(
-            &mut out,
-            0,
-            "It was not preempted, as far as conditions and Events say.",
-        );
+        line(&mut out, 0, "No preemption of it in conditions and Events");
     } else {
         line(&mut out, 0, "Preempted");
     }
@@ -59,12 +55,12 @@ fn named(key: &impl std::fmt::Display, job: &str, state: &str) -> String {
     }
 }
 
-fn described(out: &mut String, preemption: &Preemption, whom: &str) {
+fn described(out: &mut String, preemption: &Preemption, workload: &str) {
     let Preemption { reason, cause, .. } = preemption;
     let at = preemption
         .at
         .map_or_else(String::new, |at| format!("{at} "));
-    line(out, 1, &format!("{at}{whom}: {reason}, {cause}"));
+    line(out, 1, &format!("{at}{workload}: {reason}, {cause}"));
     let priority = |priority: Option<i64>| {
         priority.map_or_else(String::new, |priority| format!(", priority {priority}"))
     };
@@ -93,7 +89,7 @@ fn described(out: &mut String, preemption: &Preemption, whom: &str) {
     candidates(out, 2, &title, listed);
 }
 
-/// The latest preemptor, while it waits for the preempted Workloads.
+/// The latest preemptor, while it is pending.
 fn preemptor(out: &mut String, explanation: Option<&Explanation>) {
     let Some(explanation) = explanation else {
         return;
@@ -101,7 +97,7 @@ fn preemptor(out: &mut String, explanation: Option<&Explanation>) {
     line(
         out,
         0,
-        &format!("The preemptor {} waits", explanation.workload),
+        &format!("Pending preemptor {}", explanation.workload),
     );
     if let Some(verdict) = &explanation.verdict {
         line(out, 1, &format!("verdict   {verdict}"));

@@ -46,7 +46,7 @@ pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoo
     }
     if changes.admitting_changes.is_empty() && !changes.search_limits.is_empty() {
         let tried = changes.search_limits.join(", ");
-        let none = format!("No change that was tried admits it; tried are only {tried}");
+        let none = format!("None of the tried changes admits it; search limits: {tried}");
         line(&mut out, 0, &none);
     }
     out

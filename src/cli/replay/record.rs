@@ -20,8 +20,8 @@ use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::NewFile;
 use crate::cli::signals::shutdown_signal;
 
-/// Requests that fail one after the other, after which the cluster counts as gone. One is enough before the
-/// Workloads were listed.
+/// The number of consecutive failed requests after which the cluster counts as unreachable. Before the
+/// Workloads are listed, one is enough.
 const MAX_FAILURES: u32 = 6;
 
 /// The numbers of a recording.
@@ -35,7 +35,7 @@ pub(super) struct Recorded {
 
 /// Writes the finished Workloads of a cluster to a file, and each further one when it finishes, until SIGINT
 /// or SIGTERM. An existing file is replaced when the finished ones are written. Without the right to watch
-/// Workloads, they are listed again and again.
+/// Workloads, they are listed repeatedly.
 ///
 /// # Errors
 /// The file cannot be written, the Workloads cannot be listed, or the cluster is gone.
@@ -149,7 +149,7 @@ impl Recorder<'_> {
     /// Counts a failed request.
     ///
     /// # Errors
-    /// The recording cannot go on: without permission, without Kueue, or when the cluster does not answer.
+    /// The recording cannot continue: without permission, without Kueue, or when the cluster does not answer.
     fn check_failure(&mut self, cause: &kube::Error) -> Result<(), CliError> {
         match cause {
             kube::Error::Api(status) if [401, 403, 404].contains(&status.code) => {

@@ -13,7 +13,7 @@ use kueue_lab_runtime::Api;
 /// The time between two lists.
 pub(super) const LIST_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Lists the Workloads of a cluster again and again.
+/// Lists the Workloads of a cluster repeatedly.
 #[derive(Default)]
 pub(super) struct WorkloadLists {
     /// Those of the last list that were not finished, by UID.

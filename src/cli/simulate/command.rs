@@ -12,11 +12,11 @@ use kueue_lab_simulation::simulate::{
 };
 use serde::Serialize;
 
-use super::make_workloads::{MadeWorkloads, make_workloads};
+use super::construct_workloads::{ConstructedWorkloads, construct_workloads};
+use super::jobs_without_workload::JobWithoutWorkload;
 use super::queue_objects::{priority_classes, queue_objects, unknown_local_queue};
 use super::submission::Submission;
 use super::text;
-use super::why_no_workload::NotSimulated;
 use crate::cli::explain::{ClusterLists, load_engine_from};
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
@@ -29,8 +29,8 @@ Examples:
   kueue-lab simulate -f train.yaml --count 20
   kueue-lab simulate -f train.yaml --context prod -o json";
 
-/// Say whether a file's jobs would be admitted now, where, preempting or behind which workloads, and
-/// otherwise which changes would admit them.
+/// Print whether a file's jobs would be admitted now, with flavors and preemptions, or the workloads ahead of
+/// them and the changes that would admit them.
 ///
 /// Changes nothing. The file has objects of any kind that the lab knows, Workloads, or a SkyPilot task.
 #[derive(Debug, clap::Args)]
@@ -67,7 +67,8 @@ struct Report<'a> {
     simulation: &'a Simulation,
     #[serde(flatten)]
     changes: &'a AdmittingChanges,
-    not_simulated: &'a [NotSimulated],
+    #[serde(rename = "notSimulated")]
+    without_workload: &'a [JobWithoutWorkload],
 }
 
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
@@ -89,17 +90,17 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let pods_ready = settings.wait_for_pods_ready.is_some();
         Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
     })?;
-    let MadeWorkloads {
+    let ConstructedWorkloads {
         mut workloads,
-        not_simulated,
-    } = make_workloads(&submission, &queues, kueue)?;
+        without_workload,
+    } = construct_workloads(&submission, &queues, kueue)?;
     // One after another, so that their order in the queue is that of the file.
     for (wl, until_now) in workloads.iter_mut().rev().zip(0..) {
         let created = now - SignedDuration::from_micros(until_now);
         wl.metadata.creation_timestamp = Some(Time(created));
     }
     let workloads = workloads.into_iter().map(|mut wl| {
-        // A new version keeps its place in the queue.
+        // A new version keeps its position in the queue.
         let old = live_versions(&engine, &[Arc::new(wl.clone())]);
         let old = old.iter().filter_map(|key| engine.workload(key)).next();
         if let Some(old) = old {
@@ -115,11 +116,11 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         Output::Text => {
             let hint = |wl: &Workload| unknown_local_queue(wl, &queues);
             let hints: Vec<Option<String>> = workloads.iter().map(|wl| hint(wl)).collect();
-            text::render(&simulation, &hints, &changes, &not_simulated)
+            text::render(&simulation, &hints, &changes, &without_workload)
         }
         Output::Json => {
             let report = Report {
-                not_simulated: &not_simulated,
+                without_workload: &without_workload,
                 simulation: &simulation,
                 changes: &changes,
             };

@@ -1,4 +1,4 @@
-//! [`create_object`]: creates an object in a lab, and says where in the file the refused field is.
+//! [`create_object`]: creates an object in a lab, and reports the position of a refused field in the file.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;

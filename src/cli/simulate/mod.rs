@@ -1,11 +1,11 @@
 //! `kueue-lab simulate`: whether workloads would be admitted to a cluster now.
 
 mod command;
+mod construct_workloads;
 mod create_object;
-mod make_workloads;
+mod jobs_without_workload;
 mod queue_objects;
 mod submission;
 mod text;
-mod why_no_workload;
 
 pub(super) use command::{Args, run};

@@ -67,7 +67,7 @@ pub(super) fn priority_classes(objects: &[Value]) -> Vec<PriorityClass> {
     classes.collect()
 }
 
-/// What could be meant by the LocalQueue of a Workload, if its namespace has no such one.
+/// A suggestion for the LocalQueue of a Workload, if its namespace has no such one.
 pub(super) fn unknown_local_queue(wl: &Workload, objects: &[Value]) -> Option<String> {
     let namespace = wl.metadata.namespace.as_deref().unwrap_or_default();
     let name = wl.spec.queue_name.as_str();

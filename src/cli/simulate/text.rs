@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::why_no_workload::NotSimulated;
+use super::jobs_without_workload::JobWithoutWorkload;
 use crate::cli::explain::admission_lines;
 use kueue_lab_admission::engine::PendingVerdictKind;
 use kueue_lab_simulation::simulate::{AdmittingChanges, SimulatedWorkload, Simulation};
@@ -12,7 +12,7 @@ pub(super) fn render(
     simulation: &Simulation,
     hints: &[Option<String>],
     changes: &AdmittingChanges,
-    not_simulated: &[NotSimulated],
+    without_workload: &[JobWithoutWorkload],
 ) -> String {
     let mut out = String::new();
     for (wl, hint) in simulation.workloads.iter().zip(hints) {
@@ -21,10 +21,10 @@ pub(super) fn render(
             let _ = writeln!(out, "  {hint}");
         }
     }
-    if !not_simulated.is_empty() {
+    if !without_workload.is_empty() {
         out.push_str("Without a Workload\n");
     }
-    for NotSimulated { object, reason } in not_simulated {
+    for JobWithoutWorkload { object, reason } in without_workload {
         let _ = writeln!(out, "  {object}: {reason}");
     }
     if !simulation.preemptions.is_empty() {
@@ -36,13 +36,13 @@ pub(super) fn render(
         let _ = writeln!(out, "  {}{by}: {}", preempted.workload, preempted.reason);
     }
     if !simulation.displaced.is_empty() {
-        out.push_str("Not admitted any more, or later\n");
+        out.push_str("No longer admitted, or admitted later\n");
     }
     for key in &simulation.displaced {
         let _ = writeln!(out, "  {key}");
     }
     if !simulation.replaced.is_empty() {
-        out.push_str("Replaces, with the time of creation\n");
+        out.push_str("Replaces, with the same creation timestamp\n");
     }
     for key in &simulation.replaced {
         let _ = writeln!(out, "  {key}");
@@ -51,32 +51,29 @@ pub(super) fn render(
         let _ = match &simulation.repeated_preemption {
             Some(repeated) => writeln!(
                 out,
-                "The queues do not settle: {} preempts {} again and again.",
+                "The queues do not settle: {} preempts {} repeatedly.",
                 repeated.preemptor, repeated.target
             ),
-            None => writeln!(
-                out,
-                "The queues do not settle in as many rounds as were tried."
-            ),
+            None => writeln!(out, "The queues do not settle within the limit of rounds."),
         };
     }
     if !simulation.all_admitted() {
-        let them = match simulation.workloads.len() {
+        let what = match simulation.workloads.len() {
             1 => "it",
-            _ => "them all",
+            _ => "all of them",
         };
         let (found, limits) = (&changes.admitting_changes, &changes.search_limits);
         let _ = match (found.is_empty(), limits.is_empty()) {
             (true, true) => writeln!(
                 out,
-                "No quota, priority or finished workload admits {them}."
+                "No change of quota, priority or finished workloads admits {what}."
             ),
             (true, false) => writeln!(
                 out,
-                "No quota, priority or finished workload of those tried admits {them}; tried are only {}.",
+                "None of the tried changes admits {what}; search limits: {}.",
                 limits.join(", ")
             ),
-            (false, _) => writeln!(out, "Changes that admit {them}, each alone"),
+            (false, _) => writeln!(out, "Changes that admit {what}, each alone"),
         };
         for change in found {
             let _ = writeln!(out, "  {change}");
@@ -107,7 +104,7 @@ fn workload(out: &mut String, wl: &SimulatedWorkload) {
             let _ = writeln!(out, "  {verdict}");
             let never = wl.verdict.as_ref();
             let never = never.is_some_and(|v| v.kind == PendingVerdictKind::Never);
-            // The others are not what it waits for.
+            // It does not wait for the others.
             for key in wl.behind.iter().filter(|_| !never) {
                 let _ = writeln!(out, "  behind {key}");
             }

@@ -70,7 +70,7 @@ pub(in crate::cli) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// A line for each case, and all about failed ones.
+    /// A line for each case, and the details of failed ones.
     Text,
     /// One JSON object.
     Json,
@@ -131,7 +131,7 @@ fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CliError> {
     run_files(args, &load(args)?, stop)
 }
 
-/// The files of the tests, also if these have mistakes.
+/// The files of the tests, also if these have errors.
 fn watched_files(args: &Args) -> WatchedFiles {
     let here = [PathBuf::from(".")];
     let paths = match args.paths.as_slice() {

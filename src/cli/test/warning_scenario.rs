@@ -1,4 +1,4 @@
-//! The scenarios that show what warnings are about.
+//! The scenarios of the warnings: a configuration and a test file that shows its effect.
 
 use std::fmt::Write;
 

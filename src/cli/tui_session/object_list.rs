@@ -55,7 +55,7 @@ impl ObjectList {
         self.objects.clone()
     }
 
-    /// Sets fields of the spec of an object, and waits until its status answers that.
+    /// Sets fields of the spec of an object, and waits until its status has the generation.
     ///
     /// # Errors
     /// The request failed, or the lab does not answer.

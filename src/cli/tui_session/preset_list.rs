@@ -29,7 +29,7 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
     }
     let state_of = match (state.errors.is_empty(), state.sync_status) {
         (_, SyncStatus::Held) => PresetState::Held {
-            objection: state
+            hold_reason: state
                 .errors
                 .first()
                 .map_or_else(String::new, |finding| finding.message.clone()),

@@ -24,7 +24,7 @@ pub(in crate::cli) struct TuiArgs {
     /// Draw with plain ASCII characters only.
     #[arg(long)]
     ascii: bool,
-    /// Take the mouse: click and scroll in the UI instead of selecting text.
+    /// Capture the mouse: click and scroll in the UI instead of selecting text.
     #[arg(long)]
     mouse: bool,
 }

@@ -14,7 +14,7 @@ use super::plan_review::PlanReview;
 use super::start_source::StartSource;
 use super::workers_args::WorkersArgs;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
-use crate::cli::config::ConfigUser;
+use crate::cli::config::ConfigPurpose;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, LabDemos, TuiArgs};
@@ -89,7 +89,7 @@ pub(in crate::cli) struct Args {
     /// own.
     #[arg(long, value_name = "WHICH", default_value = "kueue-lab")]
     controller: ControllerChoice,
-    /// A save of the active preset that would preempt or evict Workloads waits until the preset is applied
+    /// Hold a save of the active preset that would preempt or evict Workloads until the preset is applied
     /// with `a` in the Presets view, or with `kueue-lab preset`.
     #[arg(long)]
     confirm: bool,
@@ -117,8 +117,8 @@ pub(in crate::cli) struct Args {
     /// Print the limits of the embedded cluster and of its containers, and exit.
     #[arg(long)]
     limits: bool,
-    /// The directory that keeps the embedded cluster: a later `up` with it continues where this one ends,
-    /// also after a crash. By default the cluster is in memory only.
+    /// The directory that keeps the embedded cluster: a later `up` with it restores the cluster, also after
+    /// a crash. By default the cluster is in memory only.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// The objects to start from: a file that `kueue-lab export` or `import` wrote, or context:NAME to
@@ -215,8 +215,8 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     let paths = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
     log_preset_source(&paths);
     let user = match args.cluster {
-        ClusterChoice::Embedded => ConfigUser::EmbeddedLab,
-        _ => ConfigUser::RemoteLab,
+        ClusterChoice::Embedded => ConfigPurpose::EmbeddedLab,
+        _ => ConfigPurpose::RemoteLab,
     };
     let config_file = match &args.config {
         Some(path) => Some(config::read_config(path, user)?),

@@ -10,7 +10,7 @@ use kueue_lab_lab::error_chain;
 use kueue_lab_plan::{EffectKind, PlannedChange, change_scope, plan_preset, plan_text};
 use kueue_lab_presets::{ReviewedSave, SaveReview, SavedPreset};
 
-/// Plans each save of the active preset; with `--confirm`, a save that evicts waits.
+/// Plans each save of the active preset; with `--confirm`, a save that evicts is held.
 pub(super) struct PlanReview {
     pub(super) clock: Clock,
     pub(super) confirm: bool,
@@ -41,7 +41,7 @@ impl SaveReview for PlanReview {
             let evicted = evicted.filter(|e| e.kind == EffectKind::Evicted).count();
             Ok(ReviewedSave {
                 plan: plan_text(&plan),
-                objection: match evicted {
+                hold_reason: match evicted {
                     0 => None,
                     1 => Some("the save would evict 1 Workload".to_owned()),
                     more => Some(format!("the save would evict {more} Workloads")),

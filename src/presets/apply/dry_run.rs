@@ -2,7 +2,7 @@
 
 use super::api_errors;
 use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
-use super::foreign_changes;
+use super::field_conflicts;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
 use crate::preset_label::is_managed;
 use crate::{Finding, Manifest, ObjectKey};
@@ -51,7 +51,7 @@ impl Applier {
             if live_state == LiveState::Absent && self.was_applied(manifest) {
                 outcome
                     .warnings
-                    .push(foreign_changes::deleted(manifest, true));
+                    .push(field_conflicts::deleted(manifest, true));
             }
             let dry_run = |force| {
                 let mode = ApplyMode {
@@ -62,7 +62,7 @@ impl Applier {
             };
             let mut reply = dry_run(false).await;
             if let (true, Err(error)) = (managed, &reply)
-                && let Some(changes) = error.status().and_then(foreign_changes::of_conflict)
+                && let Some(changes) = error.status().and_then(field_conflicts::field_conflicts)
             {
                 let warnings = changes.iter().map(|change| change.overwritten(manifest));
                 outcome.warnings.extend(warnings);
@@ -119,7 +119,7 @@ impl Applier {
             if self.remote.get(kind, &manifest.key).await?.is_none() {
                 outcome
                     .warnings
-                    .push(foreign_changes::deleted(manifest, false));
+                    .push(field_conflicts::deleted(manifest, false));
                 continue;
             }
             let object = with_preset_label(&manifest.object, resolved.preset, true);
@@ -129,7 +129,7 @@ impl Applier {
             };
             let reply = self.remote.apply(kind, &manifest.key, &object, mode).await;
             let conflict = reply.as_ref().err().and_then(RequestError::status);
-            let changes = conflict.and_then(foreign_changes::of_conflict);
+            let changes = conflict.and_then(field_conflicts::field_conflicts);
             let warnings = changes.unwrap_or_default();
             let warnings = warnings.iter().map(|change| change.kept(manifest));
             outcome.warnings.extend(warnings);

@@ -4,9 +4,9 @@ mod api_errors;
 mod applier;
 mod apply_objects;
 mod dry_run;
-mod foreign_changes;
+mod field_conflicts;
 mod prune;
 mod rollback;
 
 pub(super) use applier::{Applier, ApplyError};
-pub use foreign_changes::SCENARIO_MANAGER;
+pub use field_conflicts::SCENARIO_MANAGER;

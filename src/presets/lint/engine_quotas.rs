@@ -26,7 +26,7 @@ impl EngineQuotas {
         let now = Timestamp::UNIX_EPOCH;
         for cohort in cohorts {
             if let Ok(cohort) = Codec::from_value(&cohort.object) {
-                // An error is a cycle, which the ClusterQueues are asked about.
+                // An error is a cycle, which is a property of the ClusterQueues.
                 let _ = engine.upsert_cohort(Arc::new(cohort), now);
             }
         }

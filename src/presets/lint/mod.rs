@@ -1,5 +1,5 @@
-//! Warnings about queue configurations that are valid and do not do what they seem to: policies that never
-//! find a victim, limits without effect, queues that cannot admit anything.
+//! Warnings about queue configurations that are valid and have another effect than intended: policies that
+//! never find a preemption target, limits without effect, queues that cannot admit anything.
 
 mod allow_comments;
 mod cohort_tree;

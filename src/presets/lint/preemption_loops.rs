@@ -99,7 +99,7 @@ fn warning(queue: &Manifest, example: &LoopExample) -> Lint {
         LoopKind::PartialAdmission => (
             "partial-admission-loop",
             "spec.preemption.reclaimWithinCohort",
-            "which comes first: the second preempts with fewer pods, and is in line with all of them",
+            "which comes first: the second preempts with fewer pods, and is ordered with all of them",
             "set borrowingLimit: 0, or leave out minimum parallelism",
         ),
     };

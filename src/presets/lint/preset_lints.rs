@@ -57,7 +57,7 @@ impl Lint {
     }
 }
 
-/// What the warnings about a preset depend on beside its objects.
+/// The input of the warnings about a preset beside its objects.
 #[derive(Clone)]
 pub(crate) struct LintContext<'a> {
     /// The texts of the files by name.
@@ -72,7 +72,7 @@ pub(crate) struct LintContext<'a> {
     pub(crate) partial_admission: bool,
 }
 
-/// The warnings about the objects of a preset, in the order of their places, without those that a comment switches
+/// The warnings about the objects of a preset, in the order of their positions, without those that a comment switches
 /// off.
 pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
     let own: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();

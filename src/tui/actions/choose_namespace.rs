@@ -20,7 +20,7 @@ impl Action for ChooseNamespace {
         }
         state.ui.namespace = Some(namespace.to_owned());
         if !state.namespaces().iter().any(|n| n == namespace) {
-            let text = format!("nothing is in namespace {namespace} yet; 0 shows all namespaces");
+            let text = format!("no objects in namespace {namespace}; 0 shows all namespaces");
             state.notify(Severity::Hint, text);
         }
         Vec::new()

@@ -40,7 +40,7 @@ fn open_workload(state: &mut State, key: Option<ObjectKey>) {
     let workload = key.and_then(|key| state.data.workloads.get(&key));
     let Some((key, finished)) = workload.map(|wl| (wl.key().clone(), wl.state().is_finished()))
     else {
-        state.notify(Severity::Info, "that workload is gone");
+        state.notify(Severity::Info, "the workload no longer exists");
         return;
     };
     navigation::open_view(state, ViewId::Workloads);

@@ -17,9 +17,7 @@ impl Action for Quit {
         let lab = sanitize(&state.env.cluster);
         state.ui.dialog = Some(Dialog::Confirm(Confirmation {
             title: "Quit",
-            text: vec![format!(
-                "Leave, and stop the lab {lab}? Everything in it is gone then."
-            )],
+            text: vec![format!("Quit and stop the lab {lab}? Its state is lost.")],
             on_confirm: OnConfirm::Quit,
         }));
         Vec::new()

@@ -24,7 +24,7 @@ impl Action for OpenPresetMenu {
             return Vec::new();
         };
         let items = list.presets.iter();
-        let items = items.map(|p| (p.name.clone(), remark(p))).collect();
+        let items = items.map(|p| (p.name.clone(), note(p))).collect();
         let active = state.applied_preset().map(|p| &p.name);
         let selected = list.presets.iter().position(|p| Some(&p.name) == active);
         state.ui.dialog = Some(Dialog::Menu(Menu {
@@ -43,7 +43,7 @@ impl Action for OpenPresetMenu {
         let known = self.complete(state);
         if !known.iter().any(|n| n == name) {
             let known = known.join(", ");
-            let text = format!("there is no preset {name}; there are: {known}");
+            let text = format!("there is no preset {name}; the presets are: {known}");
             state.notify(Severity::Hint, text);
             return Vec::new();
         }
@@ -61,12 +61,12 @@ impl Action for OpenPresetMenu {
 }
 
 /// The description of a preset in the menu.
-fn remark(preset: &Preset) -> String {
+fn note(preset: &Preset) -> String {
     let state = match preset.state {
         PresetState::Active => "active; ",
         PresetState::Applying => "being applied; ",
-        PresetState::Held { .. } => "a save waits; ",
-        PresetState::Invalid { .. } => "broken; ",
+        PresetState::Held { .. } => "save held; ",
+        PresetState::Invalid { .. } => "invalid; ",
         PresetState::Idle => "",
     };
     format!("{state}{}", first_sentence(&preset.description))

@@ -92,10 +92,10 @@ pub enum PresetState {
     Applying,
     /// Applied.
     Active,
-    /// The last save waits until the preset is applied.
+    /// The last save is held until the preset is applied.
     Held {
         /// Why, one sentence.
-        objection: String,
+        hold_reason: String,
     },
     /// The files have errors or the API server rejected their objects.
     Invalid {

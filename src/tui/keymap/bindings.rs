@@ -35,7 +35,7 @@ const ANYWHERE: &[Binding] = &[
     key(&["-"], ActionId::LastView, "last view"),
     key(&["["], ActionId::HistoryBack, "back in history"),
     key(&["]"], ActionId::HistoryForward, "forward in history"),
-    key(&["?"], ActionId::ShowHelp, "this help").hint(1, "help"),
+    key(&["?"], ActionId::ShowHelp, "keys and commands").hint(1, "help"),
     key(&[":"], ActionId::OpenCommandPrompt, "type a command (tab completes)").hint(7, "cmd"),
     key(&["s"], ActionId::OpenSubmitForm, "submit sample workloads").hint(4, "submit"),
     key(&["p"], ActionId::OpenPresetMenu, "switch preset").hint(5, "preset"),
@@ -43,7 +43,7 @@ const ANYWHERE: &[Binding] = &[
     key(&["m"], ActionId::ShowNotifications, "all messages").hint(14, "messages"),
     key(&["0"], ActionId::ChooseNamespace, "all namespaces"),
     key(&["q", "ctrl-c"], ActionId::Quit, "quit").hint(9, "quit"),
-    key(&["ctrl-z"], ActionId::Suspend, "suspend; the shell's fg continues, and the lab stands still"),
+    key(&["ctrl-z"], ActionId::Suspend, "suspend the process, with its lab; fg continues it"),
     key(&["esc"], ActionId::Back, "back; clear the message or the filter"),
 ];
 

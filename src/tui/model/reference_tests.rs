@@ -58,11 +58,11 @@ fn a_preemption_reads_as_it_happened() {
         "Pending #1/1: waits: 3 more cpu in default-flavor"
     );
     let eviction = data.evictions.newest_first().next().unwrap();
-    assert!(eviction.victim.key.name.starts_with("job-job-low"));
+    assert!(eviction.evicted.key.name.starts_with("job-job-low"));
     let preemptor = eviction.preemptor.as_ref().unwrap();
     assert!(preemptor.key.name.starts_with("job-job-high"));
     assert_eq!(
-        (preemptor.priority, eviction.victim.priority),
+        (preemptor.priority, eviction.evicted.priority),
         (Some(1000), Some(100))
     );
     assert_eq!(eviction.policy, "withinClusterQueue: LowerPriority");

@@ -34,7 +34,7 @@ impl WatchFailure {
                 format!("No permission to watch {plural}: {message}")
             }
             WatchFailure::Other(message) => {
-                format!("Cannot watch {plural}, trying again: {message}")
+                format!("Cannot watch {plural}, retrying: {message}")
             }
         }
     }

@@ -27,9 +27,9 @@ const MESSAGE_BUFFER: usize = 1024;
 /// The longest wait for running operations on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why the event loop leaves the screen.
+/// The exit of the event loop from the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interruption {
+pub(super) enum LoopExit {
     /// The UI ends.
     Quit,
     /// The process stops until the shell continues it.
@@ -40,8 +40,8 @@ pub(super) enum Interruption {
 pub(super) struct App<'a> {
     config: &'a TuiConfig,
     pub(super) state: State,
-    pub(super) inbox: mpsc::Receiver<Msg>,
-    outbox: mpsc::Sender<Msg>,
+    pub(super) messages: mpsc::Receiver<Msg>,
+    message_sender: mpsc::Sender<Msg>,
     /// Tasks that forward changes of the backend until the UI ends.
     followers: JoinSet<()>,
     _watches: JoinSet<()>,
@@ -72,42 +72,46 @@ impl<'a> App<'a> {
             state.notify(Severity::Warning, warning);
         }
         state.ui.namespace.clone_from(&config.namespace);
-        let (outbox, inbox) = mpsc::channel(MESSAGE_BUFFER);
+        let (message_sender, messages) = mpsc::channel(MESSAGE_BUFFER);
         let mut followers = JoinSet::new();
         if let Some(presets) = &config.backend.presets {
             let changes = presets.changes();
             let list = Arc::clone(&changes.borrow());
             update(&mut state, Msg::Presets(list));
-            followers.spawn(forward_changes(changes, Msg::Presets, outbox.clone()));
+            followers.spawn(forward_changes(
+                changes,
+                Msg::Presets,
+                message_sender.clone(),
+            ));
         }
         if let Some(demos) = &config.backend.demos {
             let changes = demos.changes();
             state.scenario = Some(Arc::clone(&changes.borrow()));
             let msg = Msg::ScenarioProgress;
-            followers.spawn(forward_changes(changes, msg, outbox.clone()));
+            followers.spawn(forward_changes(changes, msg, message_sender.clone()));
         }
         update(&mut state, Msg::Resize(columns, rows));
         Self {
             config,
             state,
-            inbox,
+            messages,
             _watches: watch::start_watches(
                 &config.backend.client,
                 config.namespace.as_deref(),
-                &outbox,
+                &message_sender,
             ),
-            outbox,
+            message_sender,
             followers,
             tasks: JoinSet::new(),
         }
     }
 
     /// Handles a message and runs its commands; returns whether to quit or to suspend.
-    pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> ControlFlow<Interruption> {
+    pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> ControlFlow<LoopExit> {
         for cmd in update(&mut self.state, msg) {
             match cmd {
-                Cmd::Quit => return ControlFlow::Break(Interruption::Quit),
-                Cmd::Suspend => return ControlFlow::Break(Interruption::Suspend),
+                Cmd::Quit => return ControlFlow::Break(LoopExit::Quit),
+                Cmd::Suspend => return ControlFlow::Break(LoopExit::Suspend),
                 Cmd::Copy(text) => screen.copy(text),
                 Cmd::Operation(operation) => {
                     let (backend, now) = (self.config.backend.clone(), self.state.data.now);
@@ -119,11 +123,11 @@ impl<'a> App<'a> {
     }
 
     fn spawn(&mut self, work: impl Future<Output = Msg> + Send + 'static) {
-        let outbox = self.outbox.clone();
+        let message_sender = self.message_sender.clone();
         while self.tasks.try_join_next().is_some() {}
         self.tasks.spawn(async move {
             let msg = work.await;
-            let _ = outbox.send(msg).await;
+            let _ = message_sender.send(msg).await;
         });
     }
 
@@ -138,7 +142,7 @@ impl<'a> App<'a> {
 
     /// Waits for running operations, up to a timeout.
     pub(super) async fn shutdown(&mut self) {
-        self.inbox.close();
+        self.messages.close();
         let done = async { while self.tasks.join_next().await.is_some() {} };
         let _ = timeout(SHUTDOWN_TIMEOUT, done).await;
         self.followers.abort_all();

@@ -32,7 +32,7 @@ pub async fn capture(
             .iter()
             .any(|kind| *app.state.data.watch_status(*kind) == WatchStatus::Starting)
         {
-            match app.inbox.recv().await {
+            match app.messages.recv().await {
                 Some(msg) => drop(update(&mut app.state, msg)),
                 None => break,
             }
@@ -41,7 +41,7 @@ pub async fn capture(
     timeout(Duration::from_secs(seconds), all_listed)
         .await
         .map_err(|_| TuiError::Timeout(seconds))?;
-    while let Ok(msg) = app.inbox.try_recv() {
+    while let Ok(msg) = app.messages.try_recv() {
         update(&mut app.state, msg);
     }
     for key in keys {

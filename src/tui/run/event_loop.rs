@@ -6,7 +6,7 @@ use crossterm::event::{Event, KeyEventKind, MouseButton, MouseEventKind};
 use futures::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::app::{App, Interruption};
+use super::app::{App, LoopExit};
 use super::frame_times::FrameTimes;
 use super::job_control;
 use super::signals::{SignalRequest, Signals};
@@ -49,14 +49,14 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut frames = FrameTimes::default();
     let exit = loop {
-        let mut interruption = None;
+        let mut exit = None;
         let frame_due = next_frame.unwrap_or_else(Instant::now);
         let pace = tokio::select! {
             biased;
             event = input.next() => match event {
                 Some(Ok(event)) => {
                     if let Some(msg) = translate(&event) {
-                        interruption = app.handle(msg, &screen).break_value();
+                        exit = app.handle(msg, &screen).break_value();
                     }
                     INPUT_FRAME_INTERVAL
                 }
@@ -65,7 +65,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             request = signals.next() => match request {
                 SignalRequest::Terminate => break Exit::Signal,
                 SignalRequest::Suspend => {
-                    interruption = Some(Interruption::Suspend);
+                    exit = Some(LoopExit::Suspend);
                     FRAME_INTERVAL
                 }
             },
@@ -86,20 +86,20 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             }
             _ = tick.tick() => {
                 app.state.env.speed = config.clock.speed();
-                interruption = app.handle(Msg::Tick(config.clock.now()), &screen).break_value();
+                exit = app.handle(Msg::Tick(config.clock.now()), &screen).break_value();
                 FRAME_INTERVAL
             }
-            count = app.inbox.recv_many(&mut batch, MAX_BATCH) => {
+            count = app.messages.recv_many(&mut batch, MAX_BATCH) => {
                 if count == 0 {
                     break Exit::Cancelled;
                 }
-                interruption = batch.drain(..).find_map(|msg| app.handle(msg, &screen).break_value());
+                exit = batch.drain(..).find_map(|msg| app.handle(msg, &screen).break_value());
                 FRAME_INTERVAL
             }
         };
-        match interruption {
-            Some(Interruption::Quit) => break Exit::Quit,
-            Some(Interruption::Suspend) => {
+        match exit {
+            Some(LoopExit::Quit) => break Exit::Quit,
+            Some(LoopExit::Suspend) => {
                 // Leaves the terminal to the shell, and takes it again when the process continues.
                 drop(screen);
                 let stopped = job_control::stop_process_group();

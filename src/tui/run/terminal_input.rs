@@ -6,7 +6,7 @@ use crossterm::event::{Event, EventStream};
 use futures::{Stream, StreamExt, stream};
 
 /// The events of the terminal on stdin; ends when the terminal is gone. crossterm reads the end of its input
-/// again and again without returning.
+/// repeatedly without returning.
 pub(super) fn terminal_events() -> impl Stream<Item = std::io::Result<Event>> + Unpin {
     let mut events = EventStream::new();
     stream::poll_fn(move |context| match is_hung_up() {

@@ -19,7 +19,7 @@ pub(crate) enum Dialog {
 pub(crate) struct Confirmation {
     /// The title.
     pub title: &'static str,
-    /// The question and remarks, one paragraph each.
+    /// The question and notes, one paragraph each.
     pub text: Vec<String>,
     /// What a yes does.
     pub on_confirm: OnConfirm,

@@ -21,7 +21,7 @@ use crate::update::update;
 use crate::views::{self, QueueRow, QueuesView, View, WorkloadsView};
 
 #[test]
-fn quitting_asks_only_if_it_stops_the_lab() {
+fn quitting_needs_confirmation_only_if_it_stops_the_lab() {
     let mut state = busy();
     assert_eq!(press(&mut state, &["q"]), []);
     assert_eq!(press(&mut state, &["n", "q", "y"]), [Cmd::Quit]);
@@ -116,7 +116,7 @@ fn the_workloads_of_a_managed_job_are_those_of_its_pods() {
 }
 
 #[test]
-fn the_footer_offers_what_the_row_has() {
+fn the_footer_has_the_keys_of_the_row() {
     let mut state = busy();
     let footer = |state: &State| {
         let screen = render_text(state, 200, 40);

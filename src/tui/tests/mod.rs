@@ -2,7 +2,7 @@
 
 mod driver;
 mod fixture;
+mod invariants;
 mod keys;
-mod laws;
 mod properties;
 mod screens;

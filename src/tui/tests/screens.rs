@@ -18,7 +18,7 @@ use crate::theme::Theme;
 use crate::update::update;
 
 /// Compares the screen in several sizes with its snapshots.
-fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
+fn assert_screen(name: &str, state: &State, sizes: &[(u16, u16)]) {
     for (columns, rows) in sizes {
         let picture = render_text(state, *columns, *rows);
         insta::assert_snapshot!(format!("{name}-{columns}x{rows}"), picture);
@@ -30,7 +30,7 @@ const SMALL: &[(u16, u16)] = &[(80, 24)];
 
 #[test]
 fn queues() {
-    shot(
+    assert_screen(
         "queues",
         &busy(),
         &[(80, 24), (200, 60), (47, 13), (120, 30)],
@@ -41,14 +41,14 @@ fn queues() {
 fn queues_folded() {
     let mut state = busy();
     press(&mut state, &["down", "space"]);
-    shot("queues-folded", &state, SMALL);
+    assert_screen("queues-folded", &state, SMALL);
 }
 
 #[test]
 fn workloads() {
     let mut state = busy();
     press(&mut state, &["2"]);
-    shot(
+    assert_screen(
         "workloads",
         &state,
         &[(80, 24), (200, 60), (120, 30), (40, 10)],
@@ -62,65 +62,65 @@ fn workloads_filtered_and_sorted() {
         &mut state,
         &["2", "P", "P", "t", "/", "default|web", "enter"],
     );
-    shot("workloads-filtered", &state, SMALL);
+    assert_screen("workloads-filtered", &state, SMALL);
 }
 
 #[test]
 fn preemptions() {
     let mut state = busy();
     press(&mut state, &["3"]);
-    shot("preemptions", &state, BOTH);
+    assert_screen("preemptions", &state, BOTH);
 }
 
 #[test]
 fn nodes() {
     let mut state = busy();
     press(&mut state, &["4"]);
-    shot("nodes", &state, BOTH);
+    assert_screen("nodes", &state, BOTH);
 }
 
 #[test]
 fn presets() {
     let mut state = busy();
     press(&mut state, &["5", "down"]);
-    shot("presets", &state, BOTH);
+    assert_screen("presets", &state, BOTH);
 }
 
 #[test]
 fn events() {
     let mut state = busy();
     press(&mut state, &["6"]);
-    shot("events", &state, BOTH);
+    assert_screen("events", &state, BOTH);
 }
 
 #[test]
 fn jobs() {
     let mut state = busy();
     press(&mut state, &["7"]);
-    shot("jobs", &state, BOTH);
+    assert_screen("jobs", &state, BOTH);
     press(&mut state, &["/", "RUNNING", "enter", "enter"]);
-    shot("details-job", &state, SMALL);
+    assert_screen("details-job", &state, SMALL);
 }
 
 #[test]
 fn details_of_a_waiting_workload() {
     let mut state = busy();
     press(&mut state, &["2", "/", "train-b", "enter", "enter"]);
-    shot("details-waiting", &state, &[(80, 24), (120, 60)]);
+    assert_screen("details-waiting", &state, &[(80, 24), (120, 60)]);
 }
 
 #[test]
 fn details_of_a_workload_that_never_fits() {
     let mut state = busy();
     press(&mut state, &["2", "/", "canary", "enter", "enter"]);
-    shot("details-never", &state, &[(100, 50)]);
+    assert_screen("details-never", &state, &[(100, 50)]);
 }
 
 #[test]
 fn details_of_an_evicted_workload() {
     let mut state = busy();
     press(&mut state, &["2", "/", "sweep", "enter", "enter"]);
-    shot("details-evicted", &state, &[(100, 60)]);
+    assert_screen("details-evicted", &state, &[(100, 60)]);
 }
 
 /// A state in which `sweep` and `serve` preempt each other.
@@ -151,11 +151,11 @@ fn preemption_loop() -> State {
 #[test]
 fn loops() {
     let mut state = preemption_loop();
-    shot("loop-queues", &state, BOTH);
+    assert_screen("loop-queues", &state, BOTH);
     press(&mut state, &["2"]);
-    shot("loop-workloads", &state, BOTH);
+    assert_screen("loop-workloads", &state, BOTH);
     press(&mut state, &["/", "sweep", "enter", "enter"]);
-    shot("loop-details", &state, SMALL);
+    assert_screen("loop-details", &state, SMALL);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_cluster_queue_names_its_loops() {
             "/", "research", "enter", "down", "down", "down", "down", "enter",
         ],
     );
-    shot("loop-details-queue", &state, SMALL);
+    assert_screen("loop-details-queue", &state, SMALL);
 }
 
 #[test]
@@ -179,35 +179,35 @@ fn details_of_a_cluster_queue() {
             "/", "research", "enter", "down", "down", "down", "down", "enter",
         ],
     );
-    shot("details-queue", &state, &[(120, 60)]);
+    assert_screen("details-queue", &state, &[(120, 60)]);
 }
 
 #[test]
 fn details_of_a_running_workload() {
     let mut state = busy();
     press(&mut state, &["2", "/", "train-a", "enter", "enter"]);
-    shot("details-running", &state, &[(100, 50)]);
+    assert_screen("details-running", &state, &[(100, 50)]);
 }
 
 #[test]
 fn details_of_a_node() {
     let mut state = busy();
     press(&mut state, &["4", "/", "gpu-1", "enter", "enter"]);
-    shot("details-node", &state, &[(80, 40)]);
+    assert_screen("details-node", &state, &[(80, 40)]);
 }
 
 #[test]
-fn details_of_a_broken_preset() {
+fn details_of_an_invalid_preset() {
     let mut state = busy();
     press(&mut state, &["5", "down", "enter"]);
-    shot("details-preset", &state, SMALL);
+    assert_screen("details-preset", &state, SMALL);
 }
 
 #[test]
 fn details_of_an_eviction() {
     let mut state = busy();
     press(&mut state, &["3", "enter"]);
-    shot("details-eviction", &state, &[(80, 30)]);
+    assert_screen("details-eviction", &state, &[(80, 30)]);
 }
 
 #[test]
@@ -215,88 +215,88 @@ fn yaml_loading_loaded_and_failed() {
     let mut state = busy();
     press(&mut state, &["2"]);
     let cmds = press(&mut state, &["y"]);
-    shot("yaml-awaited", &state, SMALL);
+    assert_screen("yaml-loading", &state, SMALL);
     let Cmd::Operation(operation) = &cmds[0] else {
         panic!("{cmds:?}");
     };
     let page = operation.get::<FetchObject>().unwrap().page.clone();
     let yaml = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned();
     update(&mut state, Msg::PageLoaded(page.clone(), Ok(yaml)));
-    shot("yaml", &state, SMALL);
+    assert_screen("yaml", &state, SMALL);
     update(
         &mut state,
         Msg::PageLoaded(page, Err("workloads \"x\" not found".to_owned())),
     );
-    shot("yaml-failed", &state, SMALL);
+    assert_screen("yaml-failed", &state, SMALL);
 }
 
 #[test]
 fn help() {
     let mut state = busy();
     press(&mut state, &["?"]);
-    shot("help", &state, &[(80, 24), (100, 140)]);
+    assert_screen("help", &state, &[(80, 24), (100, 140)]);
 }
 
 #[test]
-fn questions_menus_and_forms() {
+fn confirmations_menus_and_forms() {
     let mut state = busy();
     press(&mut state, &["q"]);
-    shot("confirm-quit", &state, SMALL);
+    assert_screen("confirm-quit", &state, SMALL);
     press(&mut state, &["n", "2", "ctrl-d"]);
-    shot("confirm-delete", &state, SMALL);
+    assert_screen("confirm-delete", &state, SMALL);
     press(&mut state, &["n", "p"]);
-    shot("menu-presets", &state, SMALL);
+    assert_screen("menu-presets", &state, SMALL);
     press(&mut state, &["esc", "s", "right", "down", "down", "1", "2"]);
-    shot("form", &state, &[(80, 24), (40, 10)]);
+    assert_screen("form", &state, &[(80, 24), (40, 10)]);
 }
 
 #[test]
 fn typing_a_command() {
     let mut state = busy();
     press(&mut state, &[":", "pre"]);
-    shot("command", &state, SMALL);
+    assert_screen("command", &state, SMALL);
     press(&mut state, &["tab"]);
-    shot("command-completed", &state, SMALL);
+    assert_screen("command-completed", &state, SMALL);
     press(&mut state, &["esc", ":", "nonsense", "enter"]);
-    shot("command-unknown", &state, SMALL);
+    assert_screen("command-unknown", &state, SMALL);
 }
 
 #[test]
 fn a_running_demo() {
     let mut state = busy();
     update(&mut state, Msg::ScenarioProgress(Arc::new(scenario())));
-    shot("scenario", &state, BOTH);
+    assert_screen("scenario", &state, BOTH);
     press(&mut state, &["2"]);
-    shot("scenario-workloads", &state, SMALL);
+    assert_screen("scenario-workloads", &state, SMALL);
 }
 
 #[test]
 fn an_empty_cluster() {
     let mut state = empty();
-    shot("empty-queues", &state, SMALL);
+    assert_screen("empty-queues", &state, SMALL);
     press(&mut state, &["2"]);
-    shot("empty-workloads", &state, SMALL);
+    assert_screen("empty-workloads", &state, SMALL);
     press(&mut state, &["5"]);
-    shot("empty-presets", &state, SMALL);
+    assert_screen("empty-presets", &state, SMALL);
 }
 
 #[test]
-fn a_read_only_window_offers_no_changes() {
+fn a_read_only_window_has_no_keys_for_changes() {
     let mut state = empty();
     state.env.read_only = true;
-    shot("only-looks-queues", &state, SMALL);
+    assert_screen("read-only-queues", &state, SMALL);
     press(&mut state, &["2"]);
-    shot("only-looks-workloads", &state, SMALL);
+    assert_screen("read-only-workloads", &state, SMALL);
     let mut state = busy();
     state.env.read_only = true;
     press(&mut state, &["2"]);
-    shot("only-looks-busy", &state, &[(160, 30)]);
+    assert_screen("read-only-busy", &state, &[(160, 30)]);
 }
 
 #[test]
 fn a_cluster_without_kueue() {
     let mut state = empty();
-    for (kind, trouble) in [
+    for (kind, failure) in [
         (Kind::ClusterQueue, WatchFailure::NotInstalled),
         (
             Kind::Node,
@@ -307,12 +307,12 @@ fn a_cluster_without_kueue() {
     ] {
         update(
             &mut state,
-            Msg::WatchUpdate(WatchUpdate::Status(kind, WatchStatus::Failing(trouble))),
+            Msg::WatchUpdate(WatchUpdate::Status(kind, WatchStatus::Failing(failure))),
         );
     }
-    shot("trouble-queues", &state, SMALL);
+    assert_screen("watch-failure-queues", &state, SMALL);
     press(&mut state, &["4"]);
-    shot("trouble-nodes", &state, SMALL);
+    assert_screen("watch-failure-nodes", &state, SMALL);
 }
 
 #[test]
@@ -327,9 +327,9 @@ fn an_error_is_not_replaced_by_a_result() {
         &mut state,
         Msg::OperationFinished(Ok("submitted 2 workloads to ml/research".to_owned())),
     );
-    shot("error", &state, SMALL);
+    assert_screen("error", &state, SMALL);
     press(&mut state, &["m"]);
-    shot("messages", &state, SMALL);
+    assert_screen("messages", &state, SMALL);
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn an_incomplete_pod_group_has_no_workload() {
     };
     let mut state = state_of(vec![pod("a"), pod("b"), pod("c")]);
     press(&mut state, &["2"]);
-    shot("pod-group-waits", &state, SMALL);
+    assert_screen("pod-group-waits", &state, SMALL);
 }
 
 #[test]

@@ -39,9 +39,9 @@ pub(super) fn notify_preset_changes(state: &mut State, list: &PresetList) {
                     notify(Severity::Warning, format!("{about}: {warning}"));
                 }
             }
-            PresetState::Held { objection } => notify(
+            PresetState::Held { hold_reason } => notify(
                 Severity::Warning,
-                format!("{about}: {objection}; a in Presets applies the save"),
+                format!("{about}: {hold_reason}; a in Presets applies the save"),
             ),
             PresetState::Invalid {
                 diagnostics,

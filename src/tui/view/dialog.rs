@@ -60,19 +60,19 @@ fn draw_menu(menu: &Menu, all: Rect, canvas: &mut Canvas<'_>) {
         .map(|(name, _)| width(name))
         .max()
         .unwrap_or(0);
-    let remarks = menu.items.iter().map(|(_, r)| width(r)).max().unwrap_or(0);
-    let columns = (names + remarks + 8).clamp(30, usize::from(all.width).max(30));
+    let notes = menu.items.iter().map(|(_, r)| width(r)).max().unwrap_or(0);
+    let columns = (names + notes + 8).clamp(30, usize::from(all.width).max(30));
     let area = centered(all, columns, menu.items.len().max(1) + 2);
     let inner = canvas.bordered(area, menu.title);
     let lines = usize::from(inner.height);
     let first = (menu.selected + 1).saturating_sub(lines);
     let window = menu.items.iter().enumerate().skip(first);
-    for ((at, (name, remark)), y) in window.zip(inner.top()..inner.bottom()) {
+    for ((at, (name, note)), y) in window.zip(inner.top()..inner.bottom()) {
         draw_marker(canvas, inner.x, y, at == menu.selected);
         let max_width = inner.width.saturating_sub(2);
         canvas.text(inner.x + 2, y, max_width, name, Role::Bold);
         let x = inner.x + 4 + names as u16;
-        canvas.text(x, y, inner.right().saturating_sub(x), remark, Role::Dim);
+        canvas.text(x, y, inner.right().saturating_sub(x), note, Role::Dim);
         if at == menu.selected {
             canvas.select(Rect {
                 y,

@@ -51,7 +51,7 @@ fn empty_text(state: &State) -> String {
     let (view, list) = (views::by_id(state.ui.view), state.ui.list());
     if let Some(filter) = list.filter.as_ref().filter(|_| list.unfiltered > 0) {
         return format!(
-            "Nothing among {} passes the filter /{} (esc clears it).",
+            "None of {} rows matches the filter /{} (esc clears it).",
             list.unfiltered, filter.text
         );
     }
@@ -65,7 +65,7 @@ fn empty_text(state: &State) -> String {
     }
     match &state.ui.namespace {
         Some(ns) if view.info().namespaced => {
-            format!("Nothing in namespace {ns} (0 shows all namespaces).")
+            format!("No objects in namespace {ns} (0 shows all namespaces).")
         }
         _ => view.empty_text(state),
     }

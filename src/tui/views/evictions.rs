@@ -27,7 +27,7 @@ const COLUMNS: [Column; 9] = [
     Column::new("PREEMPTOR", 16, 44, 2).preferred(22).name(),
     Column::new("PRI", 4, 8, 6).right().no_truncate(),
     Column::new("REQUESTS", 8, 24, 7),
-    Column::new("CAUSE", 12, 30, 3).no_truncate(),
+    Column::new("REASON", 12, 30, 3).no_truncate(),
     Column::new("POLICY", 18, 52, 4).no_truncate(),
     Column::new("QUEUES", 12, 50, 8).name(),
 ];
@@ -75,7 +75,7 @@ impl View for EvictionsView {
         let mut found = Vec::new();
         let mut unfiltered = 0;
         for e in state.data.evictions.newest_first() {
-            if !state.shows_namespace(&e.victim.key.namespace) {
+            if !state.shows_namespace(&e.evicted.key.namespace) {
                 continue;
             }
             unfiltered += 1;
@@ -84,10 +84,10 @@ impl View for EvictionsView {
             }
         }
         if query.sort_by() == Some(SortBy::Name) {
-            found.sort_by(|a, b| a.victim.key.cmp(&b.victim.key));
+            found.sort_by(|a, b| a.evicted.key.cmp(&b.evicted.key));
         }
         let rows = found.into_iter().map(|e| EvictionRow {
-            uid: e.victim.uid.clone(),
+            uid: e.evicted.uid.clone(),
             at: e.at,
         });
         query.in_direction(rows, unfiltered)
@@ -116,12 +116,12 @@ impl View for EvictionsView {
     }
 
     fn row_name(&self, state: &State, row: &EvictionRow) -> Option<String> {
-        Some(find(state, row)?.victim.key.name.clone())
+        Some(find(state, row)?.evicted.key.name.clone())
     }
 
     fn caption(&self, state: &State, row: &EvictionRow) -> Option<String> {
         let e = find(state, row)?;
-        let mut text = e.victim.display_name();
+        let mut text = e.evicted.display_name();
         if let Some(p) = &e.preemptor {
             text = format!("{text} preempted by {}", p.display_name());
             if !p.requests.is_empty() {
@@ -153,7 +153,7 @@ impl View for EvictionsView {
     }
 
     fn workload(&self, state: &State, row: &EvictionRow) -> Option<ObjectKey> {
-        Some(find(state, row)?.victim.key.clone())
+        Some(find(state, row)?.evicted.key.clone())
     }
 
     fn related_workloads(&self, state: &State, row: &EvictionRow) -> Option<RelatedWorkloads> {
@@ -163,22 +163,22 @@ impl View for EvictionsView {
     fn cluster_queue(&self, state: &State, row: &EvictionRow) -> Option<String> {
         let e = find(state, row)?;
         let preemptor = e.preemptor.as_ref().map(|p| &p.cluster_queue);
-        Some(preemptor.unwrap_or(&e.victim.cluster_queue).clone())
+        Some(preemptor.unwrap_or(&e.evicted.cluster_queue).clone())
     }
 }
 
 /// The eviction of a row.
 fn find<'a>(state: &'a State, row: &EvictionRow) -> Option<&'a Eviction> {
     let mut all = state.data.evictions.newest_first();
-    all.find(|e| e.victim.uid == row.uid && e.at == row.at)
+    all.find(|e| e.evicted.uid == row.uid && e.at == row.at)
 }
 
 fn filter_text(e: &Eviction) -> String {
     let by = e.preemptor.as_ref();
     format!(
         "{} {} {} {} {} {}",
-        e.victim.display_name(),
-        e.victim.cluster_queue,
+        e.evicted.display_name(),
+        e.evicted.cluster_queue,
         by.map(|p| p.display_name()).unwrap_or_default(),
         by.map_or("", |p| p.cluster_queue.as_str()),
         e.reason,
@@ -190,7 +190,7 @@ fn filter_text(e: &Eviction) -> String {
 fn one_namespace(all: &[&Eviction]) -> bool {
     let involved = all
         .iter()
-        .flat_map(|e| std::iter::once(&e.victim).chain(&e.preemptor));
+        .flat_map(|e| std::iter::once(&e.evicted).chain(&e.preemptor));
     let mut names = involved
         .filter(|p| !p.key.name.is_empty())
         .map(|p| p.key.namespace.as_str());
@@ -213,16 +213,16 @@ fn row(state: &State, c: &Canvas<'_>, e: &Eviction, short: bool) -> Vec<Cell> {
         }
     };
     let queues = match by {
-        Some(p) if p.cluster_queue != e.victim.cluster_queue => format!(
+        Some(p) if p.cluster_queue != e.evicted.cluster_queue => format!(
             "{} {} {}",
-            e.victim.cluster_queue, c.glyphs.arrow, p.cluster_queue
+            e.evicted.cluster_queue, c.glyphs.arrow, p.cluster_queue
         ),
-        _ => e.victim.cluster_queue.clone(),
+        _ => e.evicted.cluster_queue.clone(),
     };
     vec![
         cell(clock_time(e.at, &state.env.zone), Role::Dim),
-        cell(name(&e.victim), Role::Warning),
-        cell(priority(Some(&e.victim)), Role::Text),
+        cell(name(&e.evicted), Role::Warning),
+        cell(priority(Some(&e.evicted)), Role::Text),
         cell(by.map_or_else(|| "-".to_owned(), name), Role::Success),
         cell(priority(by), Role::Text),
         cell(
@@ -230,7 +230,7 @@ fn row(state: &State, c: &Canvas<'_>, e: &Eviction, short: bool) -> Vec<Cell> {
                 .map_or_else(|| "-".to_owned(), |p| requests_text(&p.requests)),
             Role::Text,
         ),
-        cell(e.reason_text().to_owned(), Role::Text),
+        cell(e.reason.clone(), Role::Text),
         cell(
             if e.policy.is_empty() {
                 "-".to_owned()

@@ -132,7 +132,7 @@ impl View for JobsView {
         })?;
         Ok(Deletion {
             objects: self.object(state, name).into_iter().collect(),
-            remark: "Its cluster is torn down, and its pods are deleted.".to_owned(),
+            note: "Its cluster is torn down, and its pods are deleted.".to_owned(),
             managed_job: Some(ManagedJobRef::Object {
                 name: name.clone(),
                 title: job.title(),
@@ -145,7 +145,7 @@ impl View for JobsView {
         let names = managed_job::pods(state, job)
             .filter_map(|pod| state.derived.workload_of(&pod.meta.key))
             .map(|workload| workload.name.as_str());
-        let none = format!("{} has no workload now", job.title());
+        let none = format!("{} has no workload", job.title());
         Some(workloads_named(names.collect(), none))
     }
 }

@@ -106,7 +106,7 @@ impl View for PresetsView {
                 let first = diagnostics.first()?;
                 sanitize(&format!("{}: {}", list.location(first), first.reason))
             }
-            PresetState::Held { objection } => sanitize(objection),
+            PresetState::Held { hold_reason } => sanitize(hold_reason),
             _ => first_sentence(&preset.description),
         })
     }
@@ -136,18 +136,18 @@ fn state_text(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
             (format!("{} active", g.active), Role::Success)
         }
         PresetState::Active => (format!("{} active, warnings", g.active), Role::Warning),
-        PresetState::Held { .. } => (format!("{} save waits", g.active), Role::Warning),
+        PresetState::Held { .. } => (format!("{} save held", g.active), Role::Warning),
         PresetState::Invalid {
             last_good_applied: true,
             ..
-        } => (format!("{} broken, last valid", g.failed), Role::Error),
-        PresetState::Invalid { .. } => (format!("{} broken", g.failed), Role::Error),
+        } => (format!("{} invalid, last valid", g.failed), Role::Error),
+        PresetState::Invalid { .. } => (format!("{} invalid", g.failed), Role::Error),
     }
 }
 
 fn row(state: &State, c: &Canvas<'_>, list: &PresetList, preset: &Preset) -> Vec<Cell> {
     let (word, role) = state_text(c, preset);
-    let remark = match &preset.state {
+    let note = match &preset.state {
         PresetState::Invalid { diagnostics, .. } => diagnostics.first().map(|f| {
             let location = list.location(f);
             let own = format!("{}/", preset.name);
@@ -157,7 +157,7 @@ fn row(state: &State, c: &Canvas<'_>, list: &PresetList, preset: &Preset) -> Vec
         }),
         _ => None,
     };
-    let remark = remark.unwrap_or_else(|| {
+    let note = note.unwrap_or_else(|| {
         let first = first_sentence(&preset.description);
         let text = if first.is_empty() { "-" } else { &first };
         c.span(text, Role::Text)
@@ -166,6 +166,6 @@ fn row(state: &State, c: &Canvas<'_>, list: &PresetList, preset: &Preset) -> Vec
         vec![c.span(sanitize(&preset.name), Role::Bold)],
         vec![c.span(word, role)],
         vec![c.span(age(state.data.now, preset.applied_at), Role::Text)],
-        vec![remark],
+        vec![note],
     ]
 }

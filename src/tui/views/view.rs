@@ -136,7 +136,7 @@ pub(crate) struct Deletion {
     /// The objects to delete.
     pub(crate) objects: Vec<ObjectRef>,
     /// What else the deletion affects; empty for nothing.
-    pub(crate) remark: String,
+    pub(crate) note: String,
     /// The managed job of SkyPilot to cancel instead: it would launch its Pods again.
     pub(crate) managed_job: Option<ManagedJobRef>,
 }

@@ -52,7 +52,7 @@ const WIDE_NAMES_MIN_WIDTH: u16 = 100;
 const BINDINGS: &[Binding] = &[
     key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(9, "explain"),
     key(&["u"], ActionId::GoToClusterQueue, "go to its ClusterQueue"),
-    key(&["t"], ActionId::ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
+    key(&["t"], ActionId::ToggleFinished, "show or hide finished workloads").hint(8, "finished"),
     key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
     key(&["S"], ActionId::SortRows(SortBy::State), "sort by state"),
     key(&["Q"], ActionId::SortRows(SortBy::Queue), "sort by queue"),
@@ -197,7 +197,7 @@ impl View for WorkloadsView {
         Ok(if owners.is_empty() {
             Deletion {
                 objects: self.object(state, key).into_iter().collect(),
-                remark: String::new(),
+                note: String::new(),
                 managed_job: None,
             }
         } else {
@@ -213,7 +213,7 @@ impl View for WorkloadsView {
             };
             Deletion {
                 objects: owners,
-                remark: format!("Workload {key} goes with it.{launched}"),
+                note: format!("Workload {key} is deleted with it.{launched}"),
                 managed_job,
             }
         })

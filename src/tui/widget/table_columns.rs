@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn long_names_are_truncated_before_the_last_column() {
-        let titles = ["WORKLOAD", ">FOR", "HOLDS"];
+        let titles = ["WORKLOAD", ">AGE", "RESERVED"];
         let row = [
             "team-a/job-sample-job-5zsm9-9800f",
             "24s",

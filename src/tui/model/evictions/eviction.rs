@@ -42,7 +42,7 @@ pub(crate) struct Eviction {
     /// Its time.
     pub at: Timestamp,
     /// The evicted workload.
-    pub victim: InvolvedWorkload,
+    pub evicted: InvolvedWorkload,
     /// The preemptor, for a preemption.
     pub preemptor: Option<InvolvedWorkload>,
     /// Reason of the Preempted condition, or else of the Evicted condition.
@@ -54,13 +54,15 @@ pub(crate) struct Eviction {
 }
 
 impl Eviction {
-    /// The reason as text.
+    /// The reason as text; that of a preemption as in upstream's `HumanReadablePreemptionReasons`.
     pub(crate) fn reason_text(&self) -> &str {
         match self.reason.as_str() {
-            preempted::IN_CLUSTER_QUEUE => "priority in the queue",
-            preempted::IN_COHORT_RECLAMATION => "reclaims lent quota",
-            preempted::IN_COHORT_FAIR_SHARING => "fair share",
-            preempted::IN_COHORT_RECLAIM_WHILE_BORROWING => "priority while borrowing",
+            preempted::IN_CLUSTER_QUEUE => "prioritization in the ClusterQueue",
+            preempted::IN_COHORT_RECLAMATION => "reclamation within the cohort",
+            preempted::IN_COHORT_FAIR_SHARING => "Fair Sharing within the cohort",
+            preempted::IN_COHORT_RECLAIM_WHILE_BORROWING => {
+                "reclamation within the cohort while borrowing"
+            }
             evicted::PREEMPTED => "preemption",
             evicted::PODS_READY_TIMEOUT => "pods not ready",
             evicted::ADMISSION_CHECK => "admission check",

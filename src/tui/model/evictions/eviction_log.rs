@@ -32,7 +32,7 @@ impl EvictionLog {
 
     /// The latest eviction of a Workload, by UID.
     pub(crate) fn latest_of(&self, uid: &str) -> Option<&Eviction> {
-        self.newest_first().find(|e| e.victim.uid == uid)
+        self.newest_first().find(|e| e.evicted.uid == uid)
     }
 
     /// Increases with every change.
@@ -76,7 +76,7 @@ impl EvictionLog {
         };
         let mut entry = Eviction {
             at: event.at,
-            victim: InvolvedWorkload {
+            evicted: InvolvedWorkload {
                 uid: event.uid.clone(),
                 key: event.object.clone(),
                 priority: parsed.victim_priority,
@@ -88,7 +88,7 @@ impl EvictionLog {
         };
         let known = workloads.get(&event.object);
         if let Some(wl) = known.filter(|wl| wl.meta.uid == event.uid) {
-            fill_from_workload(&mut entry.victim, wl);
+            fill_from_workload(&mut entry.evicted, wl);
         }
         self.record(entry, &parsed, queues);
         if let Some(preemptor) = &parsed.preemptor
@@ -113,12 +113,12 @@ impl EvictionLog {
             ..InvolvedWorkload::default()
         });
         if !parsed.victim_path.is_empty() {
-            entry.victim.cluster_queue = last_segment(&parsed.victim_path);
-            entry.victim.path.clone_from(&parsed.victim_path);
+            entry.evicted.cluster_queue = last_segment(&parsed.victim_path);
+            entry.evicted.path.clone_from(&parsed.victim_path);
         }
         let uid = |e: &Eviction| e.preemptor.as_ref().map(|p| p.uid.clone());
         let same = self.entries.iter_mut().rev().find(|e| {
-            e.victim.uid == entry.victim.uid
+            e.evicted.uid == entry.evicted.uid
                 && uid(e) == uid(&entry)
                 && e.at.duration_since(entry.at).as_secs().abs() <= MERGE_WINDOW_SECONDS
         });
@@ -140,8 +140,8 @@ impl EvictionLog {
     fn complete_entries(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
         for entry in self.entries.iter_mut().rev() {
             let mut found = false;
-            if entry.victim.uid == wl.meta.uid && entry.victim.owner.is_empty() {
-                fill_from_workload(&mut entry.victim, wl);
+            if entry.evicted.uid == wl.meta.uid && entry.evicted.owner.is_empty() {
+                fill_from_workload(&mut entry.evicted, wl);
                 found = true;
             }
             if let Some(p) = &mut entry.preemptor
@@ -169,14 +169,14 @@ fn preemption_policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> Strin
 }
 
 fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, parsed: &PreemptionMessage) -> Eviction {
-    let mut victim = InvolvedWorkload {
+    let mut evicted = InvolvedWorkload {
         priority: parsed.victim_priority,
         ..InvolvedWorkload::default()
     };
-    fill_from_workload(&mut victim, wl);
+    fill_from_workload(&mut evicted, wl);
     Eviction {
         at: cond.at,
-        victim,
+        evicted,
         reason: cond.reason.clone(),
         message: cond.message.clone(),
         ..Eviction::default()
@@ -215,7 +215,7 @@ fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
         }
         a.priority = a.priority.or(b.priority);
     };
-    better(&mut known.victim, new.victim);
+    better(&mut known.evicted, new.evicted);
     match (&mut known.preemptor, new.preemptor) {
         (Some(a), Some(b)) => better(a, b),
         (slot @ None, some) => *slot = some,
@@ -268,8 +268,8 @@ mod tests {
         let at = |s: &str| s.parse::<Timestamp>().unwrap();
         let entry = |at| Eviction {
             at,
-            victim: InvolvedWorkload {
-                uid: "victim".to_owned(),
+            evicted: InvolvedWorkload {
+                uid: "evicted".to_owned(),
                 ..InvolvedWorkload::default()
             },
             reason: preempted::IN_CLUSTER_QUEUE.to_owned(),
@@ -280,7 +280,7 @@ mod tests {
         log.record(entry(at("2026-03-02T12:00:05.25Z")), &parsed, &queues);
         assert_eq!(log.entries.len(), 1);
         assert_eq!(
-            log.latest_of("victim").unwrap().at,
+            log.latest_of("evicted").unwrap().at,
             at("2026-03-02T12:00:05.25Z")
         );
         log.record(entry(at("2026-03-02T12:01:05Z")), &parsed, &queues);

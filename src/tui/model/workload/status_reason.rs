@@ -321,18 +321,17 @@ pub(super) fn flavors(wl: &WorkloadRow) -> String {
     }
 }
 
-/// How many preemptions are pending.
+/// The number of pending preemptions as text.
 fn preemption_wait_text(message: &str) -> String {
     let count = message
         .split_once("Pending the preemption of ")
         .and_then(|(_, rest)| rest.split_once(' '))
-        .map_or("the", |(count, _)| count);
-    let noun = if count == "1" {
-        "workload"
-    } else {
-        "workloads"
-    };
-    format!("{count} preempted {noun} to leave")
+        .map(|(count, _)| count);
+    match count {
+        Some("1") => "pending the preemption of 1 workload".to_owned(),
+        Some(count) => format!("pending the preemption of {count} workloads"),
+        None => "pending the preemption of workloads".to_owned(),
+    }
 }
 
 /// The decisive failures as text: if some flavor may have quota later, only the failures of that

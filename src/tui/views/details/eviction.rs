@@ -15,18 +15,18 @@ pub(crate) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
         &format!("{} ({ago} ago)", clock_time(e.at, &state.env.zone)),
         Role::Text,
     );
-    doc.field("Cause", e.reason_text(), Role::Bold);
-    doc.field("Reason", &e.reason, Role::Text);
+    doc.field("Reason", &e.reason, Role::Bold);
+    doc.field("", e.reason_text(), Role::Text);
     if !e.policy.is_empty() {
         doc.field("Policy", &e.policy, Role::Text);
         doc.field(
             "",
-            "as it is now, in the ClusterQueue of the preemptor",
+            "current policy of the preemptor's ClusterQueue",
             Role::Dim,
         );
     }
     doc.section("Evicted workload");
-    involved_workload(state, &e.victim, doc);
+    involved_workload(state, &e.evicted, doc);
     if let Some(by) = &e.preemptor {
         doc.section("Preemptor");
         involved_workload(state, by, doc);

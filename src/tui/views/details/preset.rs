@@ -21,12 +21,15 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         PresetState::Idle => ("idle", Role::Text),
         PresetState::Applying => ("being applied", Role::InProgress),
         PresetState::Active => ("active", Role::Success),
-        PresetState::Held { .. } => ("the last save waits; a applies it", Role::Warning),
+        PresetState::Held { .. } => ("the last save is held; a applies it", Role::Warning),
         PresetState::Invalid {
             last_good_applied: true,
             ..
-        } => ("broken; the last valid revision stays applied", Role::Error),
-        PresetState::Invalid { .. } => ("broken", Role::Error),
+        } => (
+            "invalid; the last valid revision stays applied",
+            Role::Error,
+        ),
+        PresetState::Invalid { .. } => ("invalid", Role::Error),
     };
     doc.field("State", word, role);
     if preset.revision > 0 {
@@ -54,9 +57,9 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
             }
         }
     }
-    if let PresetState::Held { objection } = &preset.state {
-        doc.section("Waits because");
-        doc.text(&sanitize(objection), Role::Warning);
+    if let PresetState::Held { hold_reason } = &preset.state {
+        doc.section("Reason of the hold");
+        doc.text(&sanitize(hold_reason), Role::Warning);
     }
     if !preset.plan.is_empty() {
         doc.section("Plan of the last save");
@@ -75,7 +78,7 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     }
     doc.section("Description");
     if preset.description.trim().is_empty() {
-        doc.text("Its files begin with no comment.", Role::Dim);
+        doc.text("The files have no leading comment.", Role::Dim);
     }
     for paragraph in paragraphs(&sanitize_lines(&preset.description, 200)) {
         // An example keeps its indentation.

@@ -11,7 +11,7 @@ use crate::widget::format::{cluster_queue_status, local_queue_status, requests_t
 use crate::widget::{PageBuilder, TableCell};
 use kueue_lab_api::constants::ACTIVE;
 
-/// Writes the details of a ClusterQueue: status, quota, policies, pending workloads, quota holders.
+/// Writes the details of a ClusterQueue: status, quota, policies, pending workloads, reserving workloads.
 pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
     let name = &cq.key().name;
     let node = QuotaNode::ClusterQueue(name.clone());
@@ -64,7 +64,7 @@ pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageB
     policies(cq, doc);
     local_queues(state, name, doc);
     pending_workloads(state, name, doc);
-    quota_holders(state, name, doc);
+    reserving_workloads(state, name, doc);
     doc.conditions(&cq.conditions);
     doc.events("ClusterQueue", cq.key(), 10);
 }
@@ -116,47 +116,40 @@ fn quota_table(state: &State, node: &QuotaNode, doc: &mut PageBuilder<'_>) {
         ">USED",
         ">BORROWED",
         ">LENT",
-        ">FREE",
+        ">AVAILABLE",
         ">MAX",
     ];
     if limited {
-        titles.extend([">MAY BORROW", ">MAY LEND"]);
+        titles.extend([">BORROWING LIMIT", ">LENDING LIMIT"]);
     }
     doc.table(&titles, &rows);
 }
 
 fn policies(cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
-    doc.section("Preemption and flavors");
+    doc.section("Preemption and flavor fungibility");
     let p = &cq.preemption;
-    doc.field(
-        "Within queue",
-        p.within_cluster_queue().as_str(),
-        Role::Text,
-    );
-    doc.field("Reclaim", p.reclaim_within_cohort().as_str(), Role::Text);
+    let within_cluster_queue = p.within_cluster_queue();
+    let reclaim_within_cohort = p.reclaim_within_cohort();
+    policy("withinClusterQueue", within_cluster_queue.as_str(), doc);
+    policy("reclaimWithinCohort", reclaim_within_cohort.as_str(), doc);
     let threshold = p
         .borrow_within_cohort
         .as_ref()
         .and_then(|b| b.max_priority_threshold)
-        .map(|t| format!(" up to priority {t}"));
-    doc.field(
-        "Borrowing",
-        &format!(
-            "{}{}",
-            p.borrow_within_cohort(),
-            threshold.unwrap_or_default()
-        ),
-        Role::Text,
-    );
-    doc.field(
-        "Next flavor",
-        &format!(
-            "when it can borrow: {}, when it can preempt: {}",
-            cq.flavor_fungibility.when_can_borrow(),
-            cq.flavor_fungibility.when_can_preempt()
-        ),
-        Role::Text,
-    );
+        .map(|t| format!(", maxPriorityThreshold {t}"));
+    let borrow = p.borrow_within_cohort();
+    let borrow = format!("{borrow}{}", threshold.unwrap_or_default());
+    policy("borrowWithinCohort", &borrow, doc);
+    let fungibility = &cq.flavor_fungibility;
+    let when_can_borrow = fungibility.when_can_borrow().to_string();
+    let when_can_preempt = fungibility.when_can_preempt().to_string();
+    policy("whenCanBorrow", &when_can_borrow, doc);
+    policy("whenCanPreempt", &when_can_preempt, doc);
+}
+
+/// Writes a policy by the name of its field.
+fn policy(field: &str, value: &str, doc: &mut PageBuilder<'_>) {
+    doc.field(&format!("{field:<19}"), value, Role::Text);
 }
 
 fn local_queues(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
@@ -210,9 +203,9 @@ fn pending_workloads(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
 }
 
 /// Writes the workloads with quota reservation.
-fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+fn reserving_workloads(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let workloads = state.data.workloads.iter();
-    let mut holders = workloads
+    let mut reserving = workloads
         .filter(|wl| wl.holds_quota())
         .filter(|wl| {
             wl.admission
@@ -220,10 +213,10 @@ fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
                 .is_some_and(|a| a.cluster_queue == name)
         })
         .peekable();
-    if holders.peek().is_some() {
-        doc.section("Workloads with quota reservation");
+    if reserving.peek().is_some() {
+        doc.section("Reserving workloads");
         let titles = ["WORKLOAD", ">PRI", "STATE", "REQUESTS"];
-        doc.list(&titles, holders, 15, |wl| {
+        doc.list(&titles, reserving, 15, |wl| {
             vec![
                 (wl.key().to_string(), Role::Text),
                 (wl.priority.to_string(), Role::Text),

@@ -1,4 +1,4 @@
-//! Quota of the resources that a workload requests, and its holders.
+//! Quota of the resources that a workload requests, and the workloads that reserve it.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
                 ("fits".to_owned(), Role::Success)
             } else {
                 (
-                    format!("{} short", text(amount.minus(s.available))),
+                    format!("short by {}", text(amount.minus(s.available))),
                     Role::Waiting,
                 )
             };
@@ -77,14 +77,14 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
             ">REQUESTS",
             ">USED",
             ">BORROWED",
-            ">FREE",
+            ">AVAILABLE",
             ">MAX",
             "VERDICT",
         ],
         &rows,
     );
     doc.text(
-        "FREE is the quota available without preemption, MAX the maximum capacity. Taints and selectors are not considered.",
+        "AVAILABLE is without preemption, MAX is the maximum capacity. Taints and node affinity are not considered.",
         Role::Dim,
     );
 }
@@ -97,7 +97,7 @@ fn requested(wl: &WorkloadRow) -> Requests {
 }
 
 /// Writes the workloads in the cohort tree with quota of the requested resources.
-pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+pub(super) fn reserving_workloads(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let Some(own) = state.data.cluster_queue_of(wl) else {
         return;
     };
@@ -133,8 +133,8 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
         };
         key(a).cmp(&key(b))
     });
-    doc.section("Who holds that quota");
-    let titles = ["WORKLOAD", "CLUSTERQUEUE", ">PRIORITY", ">FOR", "HOLDS"];
+    doc.section("Reserving workloads");
+    let titles = ["WORKLOAD", "CLUSTERQUEUE", ">PRIORITY", ">AGE", "RESERVED"];
     doc.list(&titles, found.into_iter(), 12, |(other, cq, held, _)| {
         let (word, role) = match other.priority.cmp(&wl.priority) {
             std::cmp::Ordering::Less => ("lower", Role::Warning),

@@ -8,16 +8,16 @@ use crate::widget::PageBuilder;
 pub(super) fn write(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
         if set.delayed_topology_request {
-            doc.section(&format!("Placement of {}", set.name));
+            doc.section(&format!("Topology assignment of {}", set.name));
             doc.text(
-                "It is placed in a second pass, when the nodes it was promised are there.",
+                "Delayed until the nodes are provisioned (second pass).",
                 Role::Waiting,
             );
         }
         let Some(placed) = &set.topology_assignment else {
             continue;
         };
-        doc.section(&format!("Placement of {}", set.name));
+        doc.section(&format!("Topology assignment of {}", set.name));
         let levels = placed.levels.join(" / ");
         let domains = placed.domains.iter();
         doc.list(&[">PODS", &levels], domains, 16, |(domain, pods)| {

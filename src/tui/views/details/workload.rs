@@ -1,4 +1,4 @@
-//! Details of a Workload: state and reason, quota arithmetic, quota holders, workloads ahead,
+//! Details of a Workload: state and reason, quota arithmetic, reserving workloads, workloads ahead,
 //! assignment and history.
 
 use super::{quota_arithmetic, topology_assignment};
@@ -23,7 +23,7 @@ pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) 
     );
     if waits {
         quota_arithmetic::quota_arithmetic(state, wl, doc);
-        quota_arithmetic::quota_holders(state, wl, doc);
+        quota_arithmetic::reserving_workloads(state, wl, doc);
         workloads_ahead(state, wl, doc);
     }
     pod_sets(wl, doc);
@@ -41,7 +41,7 @@ pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) 
 
 fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuilder<'_>) {
     let reason = status_reason(wl, &state.data, &state.derived);
-    let outlook = match (at, reason.kind) {
+    let hint = match (at, reason.kind) {
         (WorkloadState::Pending, ReasonKind::Never) => {
             "It cannot be admitted unless the workload or the queue is changed."
         }
@@ -58,8 +58,8 @@ fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuil
         ReasonKind::Healthy => Role::Text,
     };
     doc.field("Reason", &reason.line(), role);
-    if !outlook.is_empty() {
-        doc.field("", outlook, Role::Dim);
+    if !hint.is_empty() {
+        doc.field("", hint, Role::Dim);
     }
     if let Some(found) = state.derived.loop_of(&wl.meta.uid) {
         doc.scheduling_loop(found);
@@ -242,7 +242,7 @@ fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let mut lines = Vec::new();
     for e in state.data.evictions.newest_first() {
         let time = clock_time(e.at, &state.env.zone);
-        if e.victim.uid == *uid {
+        if e.evicted.uid == *uid {
             let by = e
                 .preemptor
                 .as_ref()
@@ -255,7 +255,7 @@ fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
         } else if e.preemptor.as_ref().is_some_and(|p| p.uid == *uid) {
             lines.push(format!(
                 "{time}  preempted {}: {}",
-                e.victim.display_name(),
+                e.evicted.display_name(),
                 e.reason_text()
             ));
         }

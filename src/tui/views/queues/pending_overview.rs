@@ -82,7 +82,7 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         .data
         .evictions
         .newest_first()
-        .filter(|e| state.shows_namespace(&e.victim.key.namespace))
+        .filter(|e| state.shows_namespace(&e.evicted.key.namespace))
         .collect();
     let sections = u16::from(!pending.is_empty()) + u16::from(!evictions.is_empty());
     if sections == 0 {
@@ -126,7 +126,7 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
                     format!("{}  ", clock_time(e.at, &state.env.zone)),
                     Role::Dim,
                 ),
-                canvas.span(e.victim.display_name(), Role::Warning),
+                canvas.span(e.evicted.display_name(), Role::Warning),
                 canvas.span(format!("{by}: {}", e.reason_text()), Role::Text),
             ];
             canvas.spans(area.x + 2, y, area.width.saturating_sub(3), &spans);

@@ -195,9 +195,9 @@ impl View for QueuesView {
     }
 
     fn deletion(&self, state: &State, row: &QueueRow) -> Result<Deletion, UnavailableReason> {
-        let remark = match row {
+        let note = match row {
             QueueRow::Node(_) | QueueRow::Quota(..) => {
-                "It goes when the last workload that holds its quota is done."
+                "It is deleted when no workload reserves its quota."
             }
             QueueRow::LocalQueue(_) => "Its workloads stay, and cannot be admitted without it.",
         };
@@ -209,7 +209,7 @@ impl View for QueuesView {
         })?;
         Ok(Deletion {
             objects: vec![object],
-            remark: remark.to_owned(),
+            note: note.to_owned(),
             managed_job: None,
         })
     }

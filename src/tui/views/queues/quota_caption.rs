@@ -5,7 +5,7 @@ use crate::model::queues::FlavorResource;
 use crate::state::State;
 use crate::text::{Amount, amount_text, resource_label};
 
-/// The caption of a quota row: the values of its bar in words.
+/// The caption of a quota row: the values of its bar as text.
 pub(super) fn quota_caption(state: &State, node: &QuotaNode, fr: &FlavorResource) -> String {
     let s = state.derived.cohort_tree.quota_status(node, fr);
     let text = |amount| amount_text(&fr.resource, amount);

@@ -1,4 +1,4 @@
-//! Laws of views, rows and actions.
+//! Invariants of views, rows and actions.
 
 use super::driver::press;
 use super::fixture::busy;

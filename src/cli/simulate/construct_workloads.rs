@@ -1,4 +1,4 @@
-//! Makes the Workloads of jobs: a lab in virtual time creates them, with its webhooks and controllers.
+//! Constructs the Workloads of jobs: a lab in virtual time creates them, with its webhooks and controllers.
 
 use std::time::Duration;
 
@@ -11,57 +11,57 @@ use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab, sky_conf
 use serde_json::Value;
 
 use super::create_object::{CreateError, Validation, create_object};
-use super::submission::{Submission, Submitted};
-use super::why_no_workload::{
-    NO_LOCAL_QUEUE_OF_TASK, NotSimulated, not_simulated, why_no_workload,
+use super::jobs_without_workload::{
+    JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
 };
+use super::submission::{Submission, Submitted};
 use crate::cli::CliError;
 
 /// The longest time that a lab may take, in real time.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// The time in which controllers make Workloads, in lab time.
+/// The time in which controllers construct Workloads, in lab time.
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
 
 /// The Workloads of a submission.
-pub(super) struct MadeWorkloads {
+pub(super) struct ConstructedWorkloads {
     pub(super) workloads: Vec<Workload>,
-    /// The jobs without one.
-    pub(super) not_simulated: Vec<NotSimulated>,
+    /// The jobs without a Workload.
+    pub(super) without_workload: Vec<JobWithoutWorkload>,
 }
 
 /// The Workloads of a submission, in a lab with these queues and this configuration of Kueue.
 ///
 /// # Errors
-/// The lab refuses an object, or no Workload is made.
-pub(super) fn make_workloads(
+/// The lab refuses an object, or no Workload is constructed.
+pub(super) fn construct_workloads(
     submission: &Submission,
     queues: &[Value],
     kueue: Option<KueueConfig>,
-) -> Result<MadeWorkloads, CliError> {
-    // No preset takes part.
+) -> Result<ConstructedWorkloads, CliError> {
+    // There is no preset.
     let folder = tempfile::tempdir().map_err(CliError::failed)?;
     let configuration = kueue.as_ref().map(|kueue| kueue.configuration.clone());
     let lab = VirtualLab {
         deadline: Some(DEADLINE),
         ..VirtualLab::default()
     };
-    let made = lab.run(
+    let constructed = lab.run(
         |clock, entropy| LabConfig {
             kueue,
             nodes: NodePools::built_in(),
             ..LabConfig::embedded(clock, entropy, folder.path())
         },
-        async |lab: &Lab| made_in(lab, submission, queues, configuration.as_ref()).await,
+        async |lab: &Lab| construct_in(lab, submission, queues, configuration.as_ref()).await,
     );
-    made.map_err(CliError::failed)?
+    constructed.map_err(CliError::failed)?
 }
 
-async fn made_in(
+async fn construct_in(
     lab: &Lab,
     submission: &Submission,
     queues: &[Value],
     configuration: Option<&Configuration>,
-) -> Result<MadeWorkloads, CliError> {
+) -> Result<ConstructedWorkloads, CliError> {
     let client = lab.client();
     for object in queues {
         match create_object(&client, object, Validation::Warn).await {
@@ -110,18 +110,19 @@ async fn made_in(
     if workloads.is_empty() {
         let why = match submission.submitted {
             Submitted::Objects(_) => {
-                why_no_workload(&client, &created_objects, configuration).await
+                no_workload_reason(&client, &created_objects, configuration).await
             }
             Submitted::Tasks(_) => NO_LOCAL_QUEUE_OF_TASK.to_owned(),
         };
         return Err(file.error(&why));
     }
-    let not_simulated = not_simulated(&client, &created_objects, &workloads, configuration).await;
+    let without_workload =
+        jobs_without_workload(&client, &created_objects, &workloads, configuration).await;
     for wl in &mut workloads {
         wl.status = Default::default();
     }
-    Ok(MadeWorkloads {
+    Ok(ConstructedWorkloads {
         workloads,
-        not_simulated,
+        without_workload,
     })
 }

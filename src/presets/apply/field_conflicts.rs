@@ -1,4 +1,4 @@
-//! Changes that other clients, such as kubectl, made to the objects of a preset.
+//! Conflicts of the fields of a preset with other field managers, such as kubectl.
 
 use std::sync::LazyLock;
 
@@ -16,14 +16,14 @@ static MANAGER: LazyLock<Option<Regex>> =
 
 /// A field of the preset that another client changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ForeignChange {
+pub(super) struct FieldConflict {
     /// The field, such as `spec.cohortName`.
     field: String,
     /// The field manager of the client.
     manager: String,
 }
 
-impl ForeignChange {
+impl FieldConflict {
     /// The warning if the value of the file replaces that of the client.
     pub(super) fn overwritten(&self, manifest: &Manifest) -> Finding {
         self.warning(manifest, "now has the value of the file again")
@@ -46,7 +46,7 @@ impl ForeignChange {
 }
 
 /// The fields of a conflict of server-side apply; `None` for other errors.
-pub(super) fn of_conflict(status: &Status) -> Option<Vec<ForeignChange>> {
+pub(super) fn field_conflicts(status: &Status) -> Option<Vec<FieldConflict>> {
     if status.reason != "Conflict" {
         return None;
     }
@@ -54,16 +54,16 @@ pub(super) fn of_conflict(status: &Status) -> Option<Vec<ForeignChange>> {
     let of_cause = |cause: &kube::core::response::StatusCause| {
         let manager = MANAGER.as_ref()?.captures(&cause.message)?;
         // A scenario changes what it shows; its changes are undone at its end.
-        (&manager[1] != SCENARIO_MANAGER).then(|| ForeignChange {
+        (&manager[1] != SCENARIO_MANAGER).then(|| FieldConflict {
             field: cause.field.trim_start_matches('.').to_owned(),
             manager: manager[1].to_owned(),
         })
     };
-    let changes: Vec<_> = causes
+    let conflicts: Vec<_> = causes
         .filter(|cause| cause.reason == "FieldManagerConflict")
         .filter_map(of_cause)
         .collect();
-    Some(changes)
+    Some(conflicts)
 }
 
 /// The warning about an object of the preset that another client deleted.

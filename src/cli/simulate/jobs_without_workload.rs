@@ -1,4 +1,4 @@
-//! Why Kueue makes no Workload of a job.
+//! Jobs without a Workload, with the reasons.
 
 use kube::{Api, Client};
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// A job of a file that has no Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct NotSimulated {
+pub(super) struct JobWithoutWorkload {
     /// Its kind and name.
     pub(super) object: String,
     /// Why it has none.
@@ -21,10 +21,10 @@ pub(super) struct NotSimulated {
 }
 
 /// Why a SkyPilot task has no Workload.
-pub(super) const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue makes no Workload of the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
+pub(super) const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue creates no Workload for the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
 
 /// Why none of these objects has a Workload, in a lab with this configuration of Kueue.
-pub(super) async fn why_no_workload(
+pub(super) async fn no_workload_reason(
     client: &Client,
     objects: &[Value],
     configuration: Option<&Configuration>,
@@ -34,24 +34,24 @@ pub(super) async fn why_no_workload(
         let why = reason(object, &classes, configuration)
             .or_else(|| incomplete_group(object, objects, &[]))?;
         Some(format!(
-            "Kueue makes no Workload of {}: {why}",
+            "Kueue creates no Workload for {}: {why}",
             named(object)?
         ))
     });
     reasons.next().unwrap_or_else(|| {
         format!(
-            "Kueue makes no Workload of it; it needs the label {QUEUE_LABEL}, and its namespace must be managed by Kueue"
+            "Kueue creates no Workload for it; it needs the label {QUEUE_LABEL}, and its namespace must be managed by Kueue"
         )
     })
 }
 
 /// The jobs among objects that have no Workload among these. Other objects, such as ConfigMaps, have none.
-pub(super) async fn not_simulated(
+pub(super) async fn jobs_without_workload(
     client: &Client,
     objects: &[Value],
     workloads: &[Workload],
     configuration: Option<&Configuration>,
-) -> Vec<NotSimulated> {
+) -> Vec<JobWithoutWorkload> {
     let classes = priority_classes(client).await;
     let jobs = objects.iter();
     let jobs =
@@ -59,7 +59,7 @@ pub(super) async fn not_simulated(
     let without = jobs.filter_map(|object| {
         let why = reason(object, &classes, configuration)
             .or_else(|| incomplete_group(object, objects, workloads))?;
-        Some(NotSimulated {
+        Some(JobWithoutWorkload {
             object: named(object)?,
             reason: why,
         })
@@ -128,7 +128,7 @@ fn incomplete_group(object: &Value, objects: &[Value], workloads: &[Workload]) -
     })
 }
 
-/// Why Kueue makes no Workload of an object, apart from those of its group.
+/// Why Kueue creates no Workload for an object, apart from those of its group.
 fn reason(
     object: &Value,
     classes: &[String],
