@@ -80,13 +80,13 @@ impl LeaderElectionRecord {
 
     /// Writes the record to a Lease; other fields stay.
     pub(super) fn apply_to(self, mut lease: Lease) -> Lease {
-        let lasts = self
+        let lease_duration_seconds = self
             .lease_duration
             .map(|d| i32::try_from(d.as_secs()).unwrap_or(i32::MAX));
         let before = lease.spec.take().unwrap_or_default();
         lease.spec = Some(LeaseSpec {
             holder_identity: Some(self.holder_identity.unwrap_or_default()),
-            lease_duration_seconds: lasts,
+            lease_duration_seconds,
             acquire_time: self.acquire_time.map(MicroTime),
             renew_time: self.renew_time.map(MicroTime),
             lease_transitions: Some(self.leader_transitions),

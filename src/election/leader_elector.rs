@@ -152,11 +152,11 @@ impl LeaderElector {
                 last_leader = leader;
             }
             // Jitter, so that candidates do not retry at the same time.
-            let pause = self
+            let delay = self
                 .config
                 .retry_period
                 .mul_f64(1.0 + 1.2 * self.entropy.unit());
-            self.clock.sleep(pause).await;
+            self.clock.sleep(delay).await;
         }
     }
 
@@ -187,11 +187,11 @@ impl LeaderElector {
         let mut deadline = Instant::now() + self.clock.to_wall(self.config.renew_deadline);
         loop {
             self.clock.sleep(self.config.retry_period).await;
-            let begun = Instant::now();
+            let start = Instant::now();
             match self.try_with_timeout(deadline).await {
                 // The renewal counts from the time of its request.
                 AcquireResult::Acquired => {
-                    deadline = begun + self.clock.to_wall(self.config.renew_deadline);
+                    deadline = start + self.clock.to_wall(self.config.renew_deadline);
                 }
                 AcquireResult::HeldByOther => return,
                 AcquireResult::Unknown | AcquireResult::NamespaceMissing
@@ -206,8 +206,8 @@ impl LeaderElector {
 
     /// Releases the Lease, if this candidate holds it, so that the next leader need not wait.
     ///
-    /// Reads the Lease first, as client-go does: a cancelled attempt may have reached the API server
-    /// without a response, so the last observed Lease may be outdated.
+    /// Reads the Lease first, as client-go does: a cancelled attempt may have reached the API
+    /// server without a response, so the last observed Lease may be outdated.
     pub async fn release(&mut self) {
         let timeout = self.clock.to_wall(self.config.renew_deadline) / 2;
         match tokio::time::timeout(timeout, self.try_release()).await {

@@ -1,4 +1,5 @@
-//! The subject of a client certificate: the common name is the user, the organizations are the groups.
+//! The subject of a client certificate: the common name is the user, the organizations are the
+//! groups.
 
 use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};

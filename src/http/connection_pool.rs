@@ -1,5 +1,5 @@
-//! The open connections of a server whose clients authenticate: authenticated connections and others
-//! have separate slots.
+//! The open connections of a server whose clients authenticate: authenticated connections and
+//! others have separate slots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -71,8 +71,8 @@ impl CertificateSecret {
         secret
     }
 
-    /// The certificate of the Secret, renewed if due, or `current` if it has none. On a conflict the version
-    /// written by another replica is used.
+    /// The certificate of the Secret, renewed if due, or `current` if it has none. On a conflict
+    /// the version written by another replica is used.
     async fn load_or_renew(
         &self,
         current: &CertificateBundle,

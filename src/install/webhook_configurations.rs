@@ -176,10 +176,10 @@ fn webhook(
         }
     }
     if hook.subject != WebhookSubject::Kueue {
-        let mut spared = SYSTEM.map(str::to_owned).to_vec();
-        spared.push(namespace.to_owned());
+        let mut excluded_namespaces = SYSTEM.map(str::to_owned).to_vec();
+        excluded_namespaces.push(namespace.to_owned());
         webhook["namespaceSelector"] = json!({"matchExpressions": [{
-            "key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": spared,
+            "key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": excluded_namespaces,
         }]});
     }
     webhook
@@ -215,11 +215,11 @@ mod tests {
                 true => assert_eq!(hook["matchConditions"][0]["name"], "not-going", "{name}"),
                 false => {
                     assert_eq!(hook["failurePolicy"], "Ignore", "{name}");
-                    let spared = &hook["namespaceSelector"]["matchExpressions"][0];
-                    assert_eq!(spared["operator"], "NotIn");
+                    let excluded_namespaces = &hook["namespaceSelector"]["matchExpressions"][0];
+                    assert_eq!(excluded_namespaces["operator"], "NotIn");
                     for namespace in ["kube-system", "ours"] {
                         assert!(
-                            spared["values"]
+                            excluded_namespaces["values"]
                                 .as_array()
                                 .unwrap()
                                 .contains(&namespace.into())

@@ -11,8 +11,8 @@ use crate::scheduling_loop::SchedulingLoop;
 /// The number of names above which those of no loop are removed.
 const MAX_NAMES: usize = 8192;
 
-/// Detects loops in the preemptions and messages of workloads. All times are lab time. A preemption or
-/// message that is recorded again at the same time is not counted again.
+/// Detects loops in the preemptions and messages of workloads. All times are lab time. A preemption
+/// or message that is recorded again at the same time is not counted again.
 #[derive(Clone, Debug, Default)]
 pub struct LoopDetector {
     preemptions: Preemptions,

@@ -36,8 +36,8 @@ impl Preemptions {
         new && times.len() == REPETITIONS
     }
 
-    /// The loops among the repeated preemptions: workloads from each of which every other is reached, and
-    /// preemptors of others.
+    /// The loops among the repeated preemptions: workloads from each of which every other is
+    /// reached, and preemptors of others.
     pub(super) fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
         let mut targets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for ((preemptor, target), times) in &self.0 {

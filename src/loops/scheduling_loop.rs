@@ -33,7 +33,7 @@ pub struct SchedulingLoop {
 }
 
 impl SchedulingLoop {
-    /// Whether a Workload takes part.
+    /// Whether a Workload is in the loop.
     pub fn involves(&self, uid: &str) -> bool {
         self.uids.iter().any(|other| other == uid)
     }

@@ -62,8 +62,8 @@ impl JobMetrics {
         let (namespace, name) = (predicates::namespace(wl), &wl.spec.queue_name);
         let labels = vec![("job_kind", job_kind.to_owned()), role.label()];
         let labels = Labels::from(labels).with(sources.local_queue_labels(namespace, name));
-        let took = to.duration_since(from).as_secs_f64();
-        self.creation_latency.series(labels).observe(took);
+        let duration = to.duration_since(from).as_secs_f64();
+        self.creation_latency.series(labels).observe(duration);
     }
 
     /// Observes the removal of a scheduling gate from a pod of an admitted Workload.
@@ -87,9 +87,9 @@ impl JobMetrics {
             role.label(),
         ];
         let labels = Labels::from(labels).with(sources.cluster_queue_labels(queue));
-        let took = now.duration_since(admitted.last_transition_time.0);
-        let took = took.as_secs_f64().max(0.0);
-        self.gate_removal.series(labels).observe(took);
+        let duration = now.duration_since(admitted.last_transition_time.0);
+        let duration = duration.as_secs_f64().max(0.0);
+        self.gate_removal.series(labels).observe(duration);
     }
 
     /// Deletes the series of a deleted ClusterQueue.

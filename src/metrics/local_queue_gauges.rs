@@ -100,7 +100,8 @@ impl LocalQueueGauges<'_> {
         }
     }
 
-    /// Sets the gauges of the scheduler cache, which has no LocalQueues of ClusterQueues that do not exist.
+    /// Sets the gauges of the scheduler cache, which has no LocalQueues of ClusterQueues that do
+    /// not exist.
     fn usage(&self, usage: &LocalQueueUsageStats) {
         let reserving = count(usage.reserving_workloads);
         self.set("local_queue_reserving_active_workloads", &[], reserving);

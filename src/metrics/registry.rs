@@ -27,12 +27,12 @@ pub enum ReplicaRole {
 
 impl ReplicaRole {
     pub(super) fn label(self) -> (&'static str, String) {
-        let word = match self {
+        let role = match self {
             Self::Leader => "leader",
             Self::Follower => "follower",
             Self::Standalone => "standalone",
         };
-        ("replica_role", word.to_owned())
+        ("replica_role", role.to_owned())
     }
 }
 

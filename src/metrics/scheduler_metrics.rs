@@ -62,8 +62,8 @@ impl SchedulerMetrics {
         };
         let labels = vec![("result", result.to_owned()), role.label()];
         self.attempts.series(labels.clone()).inc();
-        let took = attempt.duration.as_secs_f64();
-        self.durations.series(labels).observe(took);
+        let duration = attempt.duration.as_secs_f64();
+        self.durations.series(labels).observe(duration);
         let of_queue = |queue: &str, result: Option<RecomputationResult>| {
             let mut labels = vec![("cluster_queue", queue.to_owned())];
             labels.extend(result.map(|result| ("result", result.as_str().to_owned())));

@@ -213,13 +213,13 @@ impl WorkloadMetrics {
         {
             event.observe(&self.ready_wait, queued_wait_time(new, now));
             let admitted = since(new, c::ADMITTED).unwrap_or(now);
-            let took = seconds(admitted, ready.last_transition_time.0);
-            event.observe(&self.admitted_until_ready, took);
+            let duration = seconds(admitted, ready.last_transition_time.0);
+            event.observe(&self.admitted_until_ready, duration);
         }
         if event.became_true(c::FINISHED) {
             event.count(&self.finished, &[]);
-            if let Some(took) = execution_time(new) {
-                event.observe(&self.execution, took);
+            if let Some(duration) = execution_time(new) {
+                event.observe(&self.execution, duration);
             }
         }
         self.evictions(&event);
@@ -332,7 +332,8 @@ impl WorkloadMetrics {
         ]
     }
 
-    /// Evictions of Workloads with an admission; that of one without, by its deactivation, is not counted.
+    /// Evictions of Workloads with an admission; that of one without, by its deactivation, is not
+    /// counted.
     fn evictions(&self, event: &WorkloadChange<'_>) {
         let WorkloadChange { old, new, now, .. } = *event;
         if new.status.admission.is_none() && old.status.admission.is_none() {
@@ -364,9 +365,9 @@ impl WorkloadMetrics {
                 let mut labels = vec![("cluster_queue", queue)];
                 labels.extend_from_slice(&reason_labels);
                 labels.push(event.role.label());
-                let took = seconds(ready, evicted);
+                let duration = seconds(ready, evicted);
                 let labels = Labels::from(labels).with(custom);
-                self.ready_until_evicted.series(labels).observe(took);
+                self.ready_until_evicted.series(labels).observe(duration);
             }
             if count == 0 {
                 let labels = event.of_cluster_queue(&reason_labels);
@@ -384,9 +385,9 @@ impl WorkloadMetrics {
                 ("reason", condition.reason.clone()),
                 event.role.label(),
             ];
-            let took = seconds(condition.last_transition_time.0, now);
+            let duration = seconds(condition.last_transition_time.0, now);
             let labels = Labels::from(labels).with(custom);
-            self.eviction_latency.series(labels).observe(took);
+            self.eviction_latency.series(labels).observe(duration);
         }
     }
 }

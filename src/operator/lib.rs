@@ -1,5 +1,5 @@
 //! Runs the controller on an existing cluster, as one of several instances: installs CRDs and
-//! webhooks, serves webhooks, takes part in leader election, and runs the controllers while it is
+//! webhooks, serves webhooks, participates in leader election, and runs the controllers while it is
 //! the leader.
 //!
 //! Outside the cluster only the leader runs anything, since the webhooks are registered with one

@@ -302,7 +302,7 @@ impl Operator {
         self.tasks.shutdown().await;
     }
 
-    /// Stops at once without releasing anything, as a killed process.
+    /// Stops immediately, without releasing the Lease, as a killed process does.
     pub async fn abort(self) {
         self.tasks.shutdown().await;
     }

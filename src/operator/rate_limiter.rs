@@ -42,9 +42,10 @@ impl TokenBucket {
     /// Takes the next token; returns the delay until it.
     fn reserve(&self, now: Instant) -> Duration {
         let mut next = self.next.lock();
-        let turn = (*next).max(now);
-        *next = turn + self.interval;
-        turn.saturating_duration_since(now)
+        let token_time = (*next).max(now);
+        *next = token_time + self.interval;
+        token_time
+            .saturating_duration_since(now)
             .saturating_sub(self.slack)
     }
 }
@@ -123,15 +124,15 @@ mod tests {
             let client = client.clone();
             async move { client.send(request).await.unwrap() }
         };
-        let begun = Instant::now();
+        let start = Instant::now();
         for _ in 0..3 {
             call("http://c/api/v1/pods").await;
         }
-        assert_eq!(begun.elapsed().as_millis(), 1000);
+        assert_eq!(start.elapsed().as_millis(), 1000);
         for _ in 0..10 {
             call("http://c/api/v1/pods?watch=true&resourceVersion=1").await;
         }
-        assert_eq!(begun.elapsed().as_millis(), 1000);
+        assert_eq!(start.elapsed().as_millis(), 1000);
         assert_eq!(calls.load(Ordering::SeqCst), 13);
     }
 }

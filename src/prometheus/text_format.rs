@@ -15,8 +15,8 @@ pub fn to_text(registry: &Registry) -> String {
 }
 
 /// Converts OpenMetrics. `HELP` and `TYPE` of a counter get its full name: a gauge may have the
-/// name without `_total`. The full stop that prometheus-client adds to help texts is removed. Bounds
-/// of buckets are written as Go writes them.
+/// name without `_total`. The full stop that prometheus-client adds to help texts is removed.
+/// Bounds of buckets are written as Go writes them.
 fn to_classic_text_format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

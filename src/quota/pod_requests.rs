@@ -70,15 +70,15 @@ fn aggregate_container_resources(pod: &Value, pointer: &str) -> ResourceList {
     let mut sidecars = ResourceList::new();
     let mut start = ResourceList::new();
     for container in pod.list("/spec/initContainers") {
-        let mut moment = parse_resource_list(container.at(pointer));
+        let mut requests = parse_resource_list(container.at(pointer));
         if container.text("/restartPolicy") == "Always" {
-            add_resource_list(&mut sum, &moment);
-            add_resource_list(&mut sidecars, &moment);
-            moment.clone_from(&sidecars);
+            add_resource_list(&mut sum, &requests);
+            add_resource_list(&mut sidecars, &requests);
+            requests.clone_from(&sidecars);
         } else {
-            add_resource_list(&mut moment, &sidecars);
+            add_resource_list(&mut requests, &sidecars);
         }
-        max_resource_list(&mut start, moment);
+        max_resource_list(&mut start, requests);
     }
     max_resource_list(&mut sum, start);
     sum

@@ -35,8 +35,8 @@ pub(crate) fn is_pod_resource(name: &str) -> bool {
         || is_huge_page(name)
 }
 
-/// The usage of a pod: the object count, and its requests and limits unless the pod is terminal or its
-/// deletion grace period has expired (upstream's `QuotaV1Pod`).
+/// The usage of a pod: the object count, and its requests and limits unless the pod is terminal or
+/// its deletion grace period has expired (upstream's `QuotaV1Pod`).
 pub(crate) fn pod_usage(pod: &Value) -> ObjectUsage {
     let mut usage = ObjectUsage::stored(ResourceList::from([("count/pods".into(), one())]));
     usage.scopes = ScopeAttributes::of_pod(pod);
@@ -47,9 +47,10 @@ pub(crate) fn pod_usage(pod: &Value) -> ObjectUsage {
         );
     }
     let grace = pod.at("/metadata/deletionGracePeriodSeconds").as_i64();
-    let marked: Option<Timestamp> = pod.text("/metadata/deletionTimestamp").parse().ok();
-    if let (Some(marked), Some(grace)) = (marked, grace) {
-        let end = marked.checked_add(SignedDuration::from_secs(grace));
+    let deletion_timestamp: Option<Timestamp> =
+        pod.text("/metadata/deletionTimestamp").parse().ok();
+    if let (Some(deletion_timestamp), Some(grace)) = (deletion_timestamp, grace) {
+        let end = deletion_timestamp.checked_add(SignedDuration::from_secs(grace));
         usage.end_of_grace = Some(end.unwrap_or(Timestamp::MIN));
     }
     usage

@@ -1,7 +1,7 @@
 //! [`Api`]: the typed API of a resource, with the methods of `kube::Api`.
 //!
-//! The compiler generates the whole request path of `kube::Api` for each kind. Here the requests have
-//! no type parameter; a kind is decoded from JSON text by its [`Codec`].
+//! The compiler generates the whole request path of `kube::Api` for each kind. Here the requests
+//! have no type parameter; a kind is decoded from JSON text by its [`Codec`].
 
 use std::marker::PhantomData;
 

@@ -17,8 +17,9 @@ pub struct Context {
     pub entropy: Entropy,
     /// The task group that runs the controller's tasks and shuts them down.
     pub tasks: Tasks,
-    /// Whether informers request their first list as events of their watch (`sendInitialEvents`), which older API
-    /// servers do not serve. A server in this process then sends objects in place of text.
+    /// Whether informers request their first list as events of their watch (`sendInitialEvents`),
+    /// which older API servers do not serve. A server in this process then sends objects in place
+    /// of text.
     pub streaming_lists: bool,
 }
 

@@ -139,7 +139,8 @@ fn object(name: &str, version: u64) -> SharedObject {
     }
 }
 
-/// A client whose requests get these responses in order, and then none; and the queries of the requests.
+/// A client whose requests get these responses in order, and then none; and the queries of the
+/// requests.
 fn client(responses: Vec<Response<Body>>) -> (Client, Arc<Mutex<Vec<String>>>) {
     let queries: Arc<Mutex<Vec<String>>> = Arc::default();
     let asked = queries.clone();
@@ -194,9 +195,9 @@ fn a_watch_that_ends_continues_and_one_that_is_too_old_lists_again() {
         let end = |resource_version| WatchEvent::InitialEventsEnd { resource_version };
         let gone =
             json!({"status": "Failure", "code": 410, "reason": "Expired", "message": "too old"});
-        let refused =
+        let rejected =
             json!({"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"});
-        let mut forbidden = Response::new(Body::from(refused.to_string().into_bytes()));
+        let mut forbidden = Response::new(Body::from(rejected.to_string().into_bytes()));
         *forbidden.status_mut() = http::StatusCode::FORBIDDEN;
         let (client, queries) = client(vec![
             forbidden,

@@ -1,4 +1,5 @@
-//! [`EventStreamWatch`]: a streaming list and watch that takes the events of a server in this process as values.
+//! [`EventStreamWatch`]: a streaming list and watch that takes the events of a server in this
+//! process as values.
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};

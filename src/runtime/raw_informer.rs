@@ -1,5 +1,5 @@
-//! [`RawInformer`]: the part of an [`Informer`](super::Informer) that does not depend on the type of
-//! the objects.
+//! [`RawInformer`]: the part of an [`Informer`](super::Informer) that does not depend on the type
+//! of the objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,20 +60,21 @@ impl RawInformer {
     /// See [`Informer::observe_write`](super::Informer::observe_write).
     pub(super) fn observe_write(&self, entry: Entry) {
         let handlers = self.handlers.lock();
-        let is_news = match self.store.read().get(&entry.key) {
+        let is_newer = match self.store.read().get(&entry.key) {
             Some(cached) => {
                 cached.uid == entry.uid && cached.resource_version < entry.resource_version
             }
             // An object at or before the latest watched version that is not cached was deleted.
             None => entry.resource_version > self.latest_resource_version.load(Ordering::Acquire),
         };
-        if is_news {
+        if is_newer {
             let change = self.store.write().put(entry);
             notify_handlers(&handlers, &change);
         }
     }
 
-    /// Applies the events of a watch. When it ends, or its task is dropped, the event handlers are removed.
+    /// Applies the events of a watch. When it ends, or its task is dropped, the event handlers are
+    /// removed.
     pub(super) async fn list_and_watch(
         &self,
         mut events: BoxStream<'static, watcher::Result<Event<RawObject>>>,
@@ -133,8 +134,9 @@ impl RawInformer {
         match old {
             Some((false, _)) => {
                 // Deleted and recreated between two events: another uid.
-                let gone = self.store.write().remove(&entry.key);
-                gone.iter()
+                let deleted = self.store.write().remove(&entry.key);
+                deleted
+                    .iter()
                     .for_each(|change| notify_handlers(&handlers, change));
             }
             Some((true, cached)) if version != 0 && cached >= version => return,
@@ -148,7 +150,7 @@ impl RawInformer {
         let handlers = self.handlers.lock();
         self.latest_resource_version
             .fetch_max(entry.resource_version, Ordering::AcqRel);
-        let gone = {
+        let deleted = {
             let mut store = self.store.write();
             // The final version is delivered: the deletion may have changed the object.
             if store.get(&entry.key).is_none() {
@@ -158,18 +160,19 @@ impl RawInformer {
             store.put(entry);
             store.remove(&key)
         };
-        gone.iter()
+        deleted
+            .iter()
             .for_each(|change| notify_handlers(&handlers, change));
     }
 
     /// Deletes the objects that the list does not contain.
     fn delete_unlisted(&self, listed: &BTreeSet<ObjectKey>) {
-        let gone: Vec<ObjectKey> = {
+        let deleted: Vec<ObjectKey> = {
             let store = self.store.read();
             let keys = store.iter().map(|entry| &entry.key);
             keys.filter(|key| !listed.contains(key)).cloned().collect()
         };
-        for key in gone {
+        for key in deleted {
             self.delete_key(&key);
         }
     }

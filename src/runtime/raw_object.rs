@@ -53,7 +53,8 @@ impl RawObject {
         }
     }
 
-    /// As [`decode`](Self::decode); an object of a server in this process is decoded once for all its clients.
+    /// As [`decode`](Self::decode); an object of a server in this process is decoded once for all
+    /// its clients.
     ///
     /// # Errors
     /// The text cannot be decoded.
@@ -86,8 +87,8 @@ fn without_managed_fields<'t>(text: &'t str, metadata: &PartialMeta<'t>) -> Cow<
 }
 
 /// The JSON text of an object, with the metadata that kube's watcher reads; requested as
-/// PartialObjectMetadata or whole. The API server does not send the other fields of PartialObjectMetadata, which
-/// are most of a CustomResourceDefinition.
+/// PartialObjectMetadata or whole. The API server does not send the other fields of
+/// PartialObjectMetadata, which are most of a CustomResourceDefinition.
 #[derive(Clone, Debug)]
 pub(super) struct RawText<const METADATA_ONLY: bool> {
     metadata: ObjectMeta,

@@ -109,7 +109,8 @@ fn the_handlers_of_an_informer_are_dropped_with_its_task() {
         let maps = Informer::builder(Api::<ConfigMap>::namespaced(client, "default"));
         let maps = maps.start(&context);
         maps.wait_for_cache_sync().await;
-        // A controller that has the informer, and handlers of the informer that have the controller.
+        // A controller that has the informer, and handlers of the informer that have the
+        // controller.
         let controller = Arc::new(maps.clone());
         let of_handler = controller.clone();
         maps.add_event_handler(move |_| drop(of_handler.list()));

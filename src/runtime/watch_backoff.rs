@@ -28,9 +28,9 @@ impl Iterator for WatchBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let pause = self.next;
-        self.next = (pause * 2).min(MAX_DELAY);
-        Some(pause)
+        let delay = self.next;
+        self.next = (delay * 2).min(MAX_DELAY);
+        Some(delay)
     }
 }
 
@@ -46,10 +46,10 @@ mod tests {
 
     #[test]
     fn the_delay_is_capped_and_resets() {
-        let mut pauses = WatchBackoff::default();
-        let first: Vec<u128> = pauses.by_ref().take(6).map(|p| p.as_millis()).collect();
+        let mut delays = WatchBackoff::default();
+        let first: Vec<u128> = delays.by_ref().take(6).map(|p| p.as_millis()).collect();
         assert_eq!(first, [800, 1600, 3200, 5000, 5000, 5000]);
-        pauses.reset();
-        assert_eq!(pauses.next(), Some(INITIAL_DELAY));
+        delays.reset();
+        assert_eq!(delays.next(), Some(INITIAL_DELAY));
     }
 }

@@ -1,7 +1,7 @@
 //! [`watcher`]: `kube::runtime::watcher` with one copy of its state machine for all kinds.
 //!
-//! The state machine reads the key and the resource version of an object only; the object is decoded
-//! when its event is delivered.
+//! The state machine reads the key and the resource version of an object only; the object is
+//! decoded when its event is delivered.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub enum WatchError {
     },
 }
 
-/// Lists and watches the objects of `api`, without their `metadata.managedFields`; retries with [`WatchBackoff`].
+/// Lists and watches the objects of `api`, without their `metadata.managedFields`; retries with
+/// [`WatchBackoff`].
 ///
 /// # Errors
 /// See [`WatchError`].
@@ -83,8 +84,8 @@ pub fn value_watcher(
 /// The events of a watch before their objects are decoded.
 pub(super) type RawEvents = BoxStream<'static, watcher::Result<Event<RawObject>>>;
 
-/// [`watcher`] without decoding. A server in this process sends its objects without encoding if the configuration
-/// has streaming lists.
+/// [`watcher`] without decoding. A server in this process sends its objects without encoding if the
+/// configuration has streaming lists.
 pub(super) fn watch_raw<K: Resource>(api: Api<K>, config: Config) -> RawEvents {
     let events = match config.initial_list_strategy {
         InitialListStrategy::StreamingList => {

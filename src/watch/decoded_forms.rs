@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 /// A decoded object of any type.
 type AnyForm = dyn Any + Send + Sync;
 
-/// The decoded forms of a version of an object, at most one of each type. They live as long as a client has
-/// them, or as the version after [`keep`](Self::keep).
+/// The decoded forms of a version of an object, at most one of each type. They live as long as a
+/// client has them, or as the version after [`keep`](Self::keep).
 #[derive(Default)]
 pub struct DecodedForms(Mutex<Forms>);
 
@@ -27,8 +27,8 @@ struct Form {
 }
 
 impl DecodedForms {
-    /// The form of type `T`, decoded unless a client has it. A type is always decoded by the same function and from
-    /// the same encoding: whole, or metadata only.
+    /// The form of type `T`, decoded unless a client has it. A type is always decoded by the same
+    /// function and from the same encoding: whole, or metadata only.
     ///
     /// # Errors
     /// The error of `decode`.

@@ -12,8 +12,8 @@ use crate::SharedObject;
 #[derive(Clone, Copy, Debug)]
 pub struct TakesEventStream;
 
-/// The extension of the response to such a request: its events, in place of a body. The stream has no bookmarks
-/// except the end of the initial events, and no timeout.
+/// The extension of the response to such a request: its events, in place of a body. The stream has
+/// no bookmarks except the end of the initial events, and no timeout.
 #[derive(Clone)]
 pub struct EventStream(Arc<Mutex<Option<BoxStream<'static, WatchEvent>>>>);
 

@@ -1,5 +1,5 @@
-//! Watches of an API server in the same process: a client that requests an [`EventStream`] receives stored
-//! objects, which all such clients decode once, in place of a body of encoded events.
+//! Watches of an API server in the same process: a client that requests an [`EventStream`] receives
+//! stored objects, which all such clients decode once, in place of a body of encoded events.
 
 mod decoded_forms;
 mod event_stream;

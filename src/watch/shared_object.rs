@@ -16,7 +16,8 @@ pub struct SharedObject {
     pub resource_version: u64,
     /// The object in the requested version and form.
     pub json: Bytes,
-    /// The stored version with its decoded forms, if `json` is its encoding or that of its metadata.
+    /// The stored version with its decoded forms, if `json` is its encoding or that of its
+    /// metadata.
     pub stored: Option<Arc<dyn HasDecodedForms>>,
 }
 

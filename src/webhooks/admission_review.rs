@@ -77,7 +77,7 @@ pub(super) async fn handle(
     }
 }
 
-/// Why a request gets no AdmissionReview response.
+/// The error of a request without an AdmissionReview response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReviewError {
     #[error("not an AdmissionReview with a request")]

@@ -175,10 +175,10 @@ impl CertificateBundle {
             let both = fresh + old.take(1).collect::<String>().as_str();
             return Self::sign(both, key, hosts, fresh_validity).map(Some);
         }
-        let good = validity(&self.certificate).is_ok_and(|v| !v.needs_renewal(now, lifetimes))
+        let is_valid = validity(&self.certificate).is_ok_and(|v| !v.needs_renewal(now, lifetimes))
             && covers(&self.certificate, hosts)
             && self.certified_key().is_ok();
-        match good {
+        match is_valid {
             true => Ok(None),
             false => self.reissue(hosts, fresh_validity).map(Some),
         }
@@ -224,9 +224,9 @@ impl CertificateBundle {
             CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect();
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(parse_error)?;
         let key = rustls::crypto::ring::sign::any_supported_type(&key)?;
-        let certified = CertifiedKey::new(chain.map_err(parse_error)?, key);
-        certified.keys_match()?;
-        Ok(certified)
+        let certified_key = CertifiedKey::new(chain.map_err(parse_error)?, key);
+        certified_key.keys_match()?;
+        Ok(certified_key)
     }
 }
 
@@ -262,12 +262,12 @@ fn read_first_certificate<T>(
 /// # Errors
 /// No certificate can be parsed.
 pub fn validity(pem: &str) -> Result<Validity, CertificateError> {
-    let moment = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN);
+    let timestamp = |seconds| Timestamp::from_second(seconds).unwrap_or(Timestamp::MIN);
     read_first_certificate(pem, |certificate| {
         let validity = certificate.validity();
         Validity {
-            not_before: moment(validity.not_before.timestamp()),
-            not_after: moment(validity.not_after.timestamp()),
+            not_before: timestamp(validity.not_before.timestamp()),
+            not_after: timestamp(validity.not_after.timestamp()),
         }
     })
 }
@@ -342,7 +342,8 @@ impl ServingCertificate {
         self.shared.bundle.load_full()
     }
 
-    /// The TLS configuration that resolves the current certificate per handshake, for HTTP/1 and HTTP/2.
+    /// The TLS configuration that resolves the current certificate per handshake, for HTTP/1 and
+    /// HTTP/2.
     ///
     /// # Errors
     /// The TLS library rejects it.

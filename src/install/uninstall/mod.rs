@@ -1,5 +1,5 @@
-//! Uninstall: deletes all installed objects, lets suspended jobs and gated pods run, and removes Kueue's
-//! gates from pod templates.
+//! Uninstall: deletes all installed objects, resumes suspended jobs, ungates pods, and removes
+//! Kueue's gates from pod templates.
 //!
 //! The order matters: webhooks first, since their server may have stopped; then the controller,
 //! which would suspend jobs again; then jobs and pods, while their Workloads still show which ones

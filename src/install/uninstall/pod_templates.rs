@@ -1,5 +1,5 @@
-//! Removes Kueue's scheduling gates from the pod templates of jobs: those of elastic jobs, and those
-//! of jobs with a topology.
+//! Removes Kueue's scheduling gates from the pod templates of jobs: those of elastic jobs, and
+//! those of jobs with a topology.
 
 use kube::Client;
 use kube::api::{ApiResource, DynamicObject, Patch};
@@ -13,8 +13,8 @@ use crate::dynamic_objects;
 /// The conditions of a job that creates no more pods.
 const FINISHED: [&str; 5] = ["Complete", "Completed", "Succeeded", "Failed", "Finished"];
 
-/// Removes the gates from the pod templates of all jobs of a kind. Jobs whose templates are immutable
-/// are reported.
+/// Removes the gates from the pod templates of all jobs of a kind. Jobs whose templates are
+/// immutable are reported.
 pub(super) async fn ungate_pod_templates(
     client: &Client,
     kind: &ApiResource,

@@ -196,8 +196,8 @@ fn ungate_patch(pod: &DynamicObject, stopped: bool) -> Option<(Value, bool)> {
     if rest.len() < finalizers.len() {
         change["metadata"]["finalizers"] = json!(rest);
     }
-    let something = change.as_object().is_some_and(|c| !c.is_empty());
-    something.then_some((change, gated))
+    let has_changes = change.as_object().is_some_and(|c| !c.is_empty());
+    has_changes.then_some((change, gated))
 }
 
 async fn ungate_pods(

@@ -5,7 +5,8 @@ use super::{delete_resources, resume_jobs};
 use crate::{InstallError, Installer, webhook_configurations};
 
 impl Installer {
-    /// Deletes all installed objects and lets jobs and pods run. Can be repeated after a failure.
+    /// Deletes all installed objects, resumes jobs and ungates pods. Can be repeated after a
+    /// failure.
     ///
     /// # Errors
     /// A controller is running, permissions are missing, or the API server is unavailable.
