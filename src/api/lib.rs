@@ -1,5 +1,6 @@
-//! `kueue.x-k8s.io` and related API groups: types of every kind of the lab, with v1beta2 as the hub;
-//! conversion, defaulting and validation as plain functions; the CRDs, generated from the same types.
+//! `kueue.x-k8s.io` and related API groups: types of every kind of the lab, with v1beta2 as the
+//! hub; conversion, defaulting and validation as plain functions; the CRDs, generated from the same
+//! types.
 //!
 //! Depends on no crate that accesses a cluster.
 
@@ -7,6 +8,7 @@
 mod wire;
 
 pub mod cohort_parents;
+pub mod conditions;
 pub mod config;
 pub mod constants;
 pub mod convert;

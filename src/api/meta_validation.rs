@@ -1,4 +1,5 @@
-//! Kubernetes' validation of labels, annotations, selectors, conditions, tolerations and quantities.
+//! Kubernetes' validation of labels, annotations, selectors, conditions, tolerations and
+//! quantities.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,8 +4,8 @@
 use crate::constants::{evicted, preempted};
 use crate::v1beta2::ClusterQueuePreemption;
 
-/// The annotation of the Event of a preemption with its candidates as JSON. Events of upstream Kueue do not
-/// have it.
+/// The annotation of the Event of a preemption with its candidates as JSON. Events of upstream
+/// Kueue do not have it.
 pub const CANDIDATES_ANNOTATION: &str = "kueue-lab.dev/preemption-candidates";
 
 /// A parsed message of the `Preempted` condition or Event of a Workload. Unknown parts are empty.

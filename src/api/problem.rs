@@ -18,8 +18,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The source line with a mark below the position, for the terminal. Empty if `text` has no such
-    /// line.
+    /// The source line with a mark below the position, for the terminal. Empty if `text` has no
+    /// such line.
     pub fn source_snippet(&self, text: &str) -> String {
         yaml::source_snippet(text, self.at)
     }

@@ -1,4 +1,5 @@
-//! `autoscaling.x-k8s.io/v1` ProvisioningRequest, with the fields that Kueue and the lab's autoscaler use.
+//! `autoscaling.x-k8s.io/v1` ProvisioningRequest, with the fields that Kueue and the lab's
+//! autoscaler use.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
+use crate::conditions::{find_condition, find_true_condition};
 use super::schema::{Parameter, SUBDOMAIN, cel};
 use super::wire::nullable;
 
@@ -49,12 +51,12 @@ kind! {
 impl ProvisioningRequest {
     /// The condition of a type, if any.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.status.conditions.iter().find(|c| c.type_ == type_)
+        find_condition(&self.status.conditions, type_)
     }
 
     /// The condition of a type if its status is True.
     pub fn true_condition(&self, type_: &str) -> Option<&Condition> {
-        self.condition(type_).filter(|c| c.status == "True")
+        find_true_condition(&self.status.conditions, type_)
     }
 
     /// Whether the condition of a type is set and true.

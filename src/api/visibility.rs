@@ -1,5 +1,5 @@
-//! `visibility.kueue.x-k8s.io`: the pending workloads of a queue in order. An aggregated API without
-//! storage, in v1beta2 and v1beta1.
+//! `visibility.kueue.x-k8s.io`: the pending workloads of a queue in order. An aggregated API
+//! without storage, in v1beta2 and v1beta1.
 
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ impl Default for PendingWorkloadOptions {
 }
 
 impl PendingWorkloadOptions {
-    /// Parses the query of a request. An absent, empty or zero option gets its default; a limit above
-    /// the maximum is lowered to it.
+    /// Parses the query of a request. An absent, empty or zero option gets its default; a limit
+    /// above the maximum is lowered to it.
     ///
     /// # Errors
     /// A value is not a number or negative; the message names it.

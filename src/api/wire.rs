@@ -1,5 +1,5 @@
-//! Serialization of the kinds: macros that give a struct its `apiVersion` and `kind` and an enumeration
-//! its values, so that the JSON equals that of upstream's Go types.
+//! Serialization of the kinds: macros that give a struct its `apiVersion` and `kind` and an
+//! enumeration its values, so that the JSON equals that of upstream's Go types.
 
 use serde::{Deserialize, Deserializer};
 
@@ -103,9 +103,9 @@ macro_rules! wire_enum {
 /// Defines a Kubernetes kind: the struct with `metadata` and the given fields, its identity, and a
 /// (de)serialisation that carries `apiVersion` and `kind`.
 ///
-/// Deserialization accepts a missing `apiVersion` or `kind` (items of some lists have none) but rejects
-/// a different one. An absent or null field gets its default; every field is serialized unless
-/// `=> "path"` names a function that skips it.
+/// Deserialization accepts a missing `apiVersion` or `kind` (items of some lists have none) but
+/// rejects a different one. An absent or null field gets its default; every field is serialized
+/// unless `=> "path"` names a function that skips it.
 macro_rules! kind {
     (
         $(#[$meta:meta])*

@@ -1,4 +1,5 @@
-//! Fuzz targets: decoders and parsers of what clients send do not panic, and do not overflow the stack.
+//! Fuzz targets: decoders and parsers of what clients send do not panic, and do not overflow the
+//! stack.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

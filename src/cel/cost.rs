@@ -78,7 +78,7 @@ fn limit_exceeded() -> ExecutionError {
     function_error(LIMIT_EXCEEDED)
 }
 
-/// An error of a function, with the message alone.
+/// An error of a function, with only the message.
 pub fn function_error(message: &str) -> ExecutionError {
     ExecutionError::FunctionError {
         function: String::new(),

@@ -1,6 +1,6 @@
 //! Rewrites parsed expressions for the interpreter, which has no hook for cost, so that they charge
 //! what cel-go's cost tracker does (`interpreter/runtimecost.go`). Object literals such as
-//! `Object.spec{replicas: 1}` become maps, which the interpreter knows.
+//! `Object.spec{replicas: 1}` become maps, which the interpreter supports.
 //!
 //! A part that is evaluated whenever the expression is has a cost that is known before. The others
 //! charge it when they are evaluated: the branches of `?:`, the right side of `&&` and `||`, and the

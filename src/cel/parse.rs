@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deep_and_large_expressions_are_refused() {
+    fn deep_and_large_expressions_are_rejected() {
         let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
         assert_eq!(parse(&nested(30)).map(drop), Ok(()));
         let too_deep = Err("expression recursion limit exceeded: 250".to_owned());

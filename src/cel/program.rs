@@ -59,8 +59,8 @@ impl Program {
     }
 
     /// Evaluates the expression in a scope of [`base_context`], up to
-    /// [`PER_CALL_LIMIT`](crate::PER_CALL_LIMIT). The interpreter is recursive and takes much of the
-    /// stack for each level.
+    /// [`PER_CALL_LIMIT`](crate::PER_CALL_LIMIT). The interpreter is recursive and takes much of
+    /// the stack for each level.
     pub fn evaluate(&self, scope: &Context<'_>) -> Evaluation {
         let evaluate = || metered(self.base_cost, || scope.resolve(&self.runnable));
         match self.is_deep {

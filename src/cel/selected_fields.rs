@@ -1,5 +1,5 @@
-//! The fields that an expression selects of its variables, so that no other field of a value has to be
-//! converted.
+//! The fields that an expression selects of its variables, so that no other field of a value has to
+//! be converted.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,14 @@ pub struct SelectedFields {
     pub whole: bool,
     /// Whether it needs the number of items, if the value is a list.
     pub length: bool,
-    /// The fields that it selects, by their names in the expression. If it needs nothing else of a value,
-    /// it tests only whether the value is there.
+    /// The fields that it selects, by their names in the expression. If it needs nothing else of a
+    /// value, it tests only whether the value is there.
     pub fields: BTreeMap<String, SelectedFields>,
 }
 
-/// The parts that an expression needs of each of its variables. A variable of a comprehension counts for
-/// the variable that it hides: there may be parts that are not needed, and none is missing.
+/// The parts that an expression needs of each of its variables. A variable of a comprehension
+/// counts for the variable that it hides: there may be parts that are not needed, and none is
+/// missing.
 pub(crate) fn selected_fields(expression: &IdedExpr) -> BTreeMap<String, SelectedFields> {
     let mut variables = SelectedFields::default();
     select(expression, &mut variables);
@@ -88,8 +89,8 @@ fn operand(e: &IdedExpr) -> Option<&IdedExpr> {
 }
 
 impl SelectedFields {
-    /// The entry of a variable or of a field of it; `None` for other expressions. The test of a field is
-    /// only the last selection of a path: what selects its result is another expression.
+    /// The entry of a variable or of a field of it; `None` for other expressions. The test of a
+    /// field is only the last selection of a path: what selects its result is another expression.
     fn part(&mut self, e: &IdedExpr) -> Option<&mut Self> {
         match &e.expr {
             Expr::Ident(name) => Some(self.fields.entry(name.clone()).or_default()),

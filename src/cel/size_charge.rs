@@ -30,8 +30,8 @@ const NAMESPACES: [&str; 8] = [
     "strings",
 ];
 
-/// Whether the target of a call is the namespace of the function, as in `sets.contains`, unless there is a
-/// variable of its name.
+/// Whether the target of a call is the namespace of the function, as in `sets.contains`, unless
+/// there is a variable of its name.
 pub fn is_qualified(target: &IdedExpr, function: &str) -> bool {
     match &target.expr {
         Expr::Ident(name) => {

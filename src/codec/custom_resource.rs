@@ -1,7 +1,8 @@
 //! [`impl_resource!`](crate::impl_resource): the identity and metadata of a custom resource.
 
 /// Implements k8s-openapi's `Resource` and `Metadata` for a type with a field `metadata`: the scope
-/// (`cluster` or `namespaced`), the type, which is named as the kind, group, version and plural name.
+/// (`cluster` or `namespaced`), the type, which is named as the kind, group, version and plural
+/// name.
 #[macro_export]
 macro_rules! impl_resource {
     ($scope:ident $kind:ident $group:literal $version:literal $plural:literal) => {

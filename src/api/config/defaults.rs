@@ -48,7 +48,7 @@ pub(super) fn shared_by_versions(configuration: &mut Configuration) {
             *field = default.to_owned();
         }
     };
-    let span = |field: &mut Duration, seconds: i64| {
+    let duration = |field: &mut Duration, seconds: i64| {
         if *field == Duration::ZERO {
             *field = Duration::from_secs(seconds);
         }
@@ -75,9 +75,9 @@ pub(super) fn shared_by_versions(configuration: &mut Configuration) {
     election.leader_elect.get_or_insert(true);
     text(&mut election.resource_name, "c1f6bfd2.kueue.x-k8s.io");
     text(&mut election.resource_lock, "leases");
-    span(&mut election.lease_duration, 15);
-    span(&mut election.renew_deadline, 10);
-    span(&mut election.retry_period, 2);
+    duration(&mut election.lease_duration, 15);
+    duration(&mut election.renew_deadline, 10);
+    duration(&mut election.retry_period, 2);
 
     let certificates = c.internal_cert_management.get_or_insert_default();
     if *certificates.enable.get_or_insert(true) {
@@ -126,7 +126,7 @@ pub(super) fn shared_by_versions(configuration: &mut Configuration) {
         .get_or_insert_with(|| DISPATCHER_ALL_AT_ONCE.to_owned());
 
     if let Some(sharing) = &mut c.admission_fair_sharing {
-        span(&mut sharing.usage_sampling_interval, 5 * 60);
+        duration(&mut sharing.usage_sampling_interval, 5 * 60);
     }
     for transformation in c.resources.iter_mut().flat_map(|r| &mut r.transformations) {
         text(transformation.strategy.get_or_insert_default(), "Retain");

@@ -26,9 +26,9 @@ pub struct LoadedConfiguration {
     pub ignored: Vec<IgnoredSetting>,
 }
 
-/// Loads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap of Kueue's manifests, whose
-/// `kind` may be missing. Unknown fields are errors, as upstream. A duplicate framework is dropped with
-/// a warning, because scripts may add one that is enabled already.
+/// Loads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap of Kueue's manifests,
+/// whose `kind` may be missing. Unknown fields are errors, as upstream. A duplicate framework is
+/// dropped with a warning, because scripts may add one that is enabled already.
 ///
 /// # Errors
 /// All problems of the file.

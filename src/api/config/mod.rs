@@ -1,5 +1,5 @@
-//! Kueue's configuration: `Configuration` of `config.kueue.x-k8s.io` in v1beta2 or v1beta1, bare or in a
-//! ConfigMap; its defaults and validation; feature gates.
+//! Kueue's configuration: `Configuration` of `config.kueue.x-k8s.io` in v1beta2 or v1beta1, bare or
+//! in a ConfigMap; its defaults and validation; feature gates.
 
 mod configuration;
 mod defaults;

@@ -13,7 +13,7 @@ pub struct ObjectRetentionPolicies {
     pub workloads: Option<WorkloadRetentionPolicy>,
 }
 
-/// Retention of Workloads; `None` keeps them, zero deletes them at once.
+/// Retention of Workloads; `None` keeps them, zero deletes them immediately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkloadRetentionPolicy {

@@ -175,8 +175,8 @@ fn report_v1beta2_only(node: &Node, path: &[&str], at: String, unknown: &mut Vec
     }
 }
 
-/// Applies the defaults of v1beta1 and converts to v1beta2: blocks that are not enabled are removed,
-/// and features of v1beta2 are disabled.
+/// Applies the defaults of v1beta1 and converts to v1beta2: blocks that are not enabled are
+/// removed, and features of v1beta2 are disabled.
 pub(super) fn convert(configuration: &mut Configuration, old: V1beta1Settings) -> Vec<Problem> {
     let mut warnings = old.warnings;
     if let Some((options, at)) = old.pod_options {

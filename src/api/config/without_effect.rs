@@ -1,4 +1,5 @@
-//! [`SETTINGS_WITHOUT_EFFECT`]: the fields and feature gates of a configuration that have no effect.
+//! [`SETTINGS_WITHOUT_EFFECT`]: the fields and feature gates of a configuration that have no
+//! effect.
 //!
 //! `docs/configuration.md` lists them too.
 

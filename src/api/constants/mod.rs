@@ -1,5 +1,5 @@
-//! The literals of Kueue's API: labels, annotations, finalizers, gates, condition types and reasons,
-//! controller names. All are re-exported here: `constants::QUEUE_LABEL`.
+//! The literals of Kueue's API: labels, annotations, finalizers, gates, condition types and
+//! reasons, controller names. All are re-exported here: `constants::QUEUE_LABEL`.
 //!
 //! The values are part of the API and equal upstream's.
 

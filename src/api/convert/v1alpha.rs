@@ -1,5 +1,5 @@
-//! Conversion of alpha versions: v1alpha2 of Kueue up to 0.2, and alpha versions with a body of v1beta1,
-//! as in older documentation. No Kueue serves these; they are converted with a warning.
+//! Conversion of alpha versions: v1alpha2 of Kueue up to 0.2, and alpha versions with a body of
+//! v1beta1, as in older documentation. No Kueue serves these; they are converted with a warning.
 
 use serde_json::{Map, Value, json};
 
@@ -14,14 +14,14 @@ pub(super) fn to_v1beta1(
     from: &str,
 ) -> Result<Vec<Warning>, ConvertError> {
     let mut warnings = Vec::new();
-    let genuine = match kind {
+    let is_old_form = match kind {
         "ClusterQueue" => cluster_queue(object, &mut warnings)?,
         "Cohort" => cohort(object),
         "ResourceFlavor" => resource_flavor(object),
         "Workload" => workload(object, &mut warnings),
         _ => false,
     };
-    let read_as = if genuine {
+    let read_as = if is_old_form {
         "read in its old form"
     } else {
         "its body is read as v1beta1"

@@ -94,8 +94,8 @@ impl Crd {
         self.versions.iter().find(|v| v.storage)
     }
 
-    /// The `openAPIV3Schema` of a version as JSON text, expanded on each call; `None` for an unknown
-    /// version.
+    /// The `openAPIV3Schema` of a version as JSON text, expanded on each call; `None` for an
+    /// unknown version.
     pub fn schema_json(&self, version: &str) -> Option<String> {
         expand_refs::schema(self.plural, version)
     }

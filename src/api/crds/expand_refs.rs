@@ -1,5 +1,5 @@
-//! Expands schemas of the embedded text. Each line is a name, a space and JSON; `"$ref":"Name"` refers
-//! to a shared part.
+//! Expands schemas of the embedded text. Each line is a name, a space and JSON; `"$ref":"Name"`
+//! refers to a shared part.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};

@@ -1,8 +1,8 @@
 //! The CustomResourceDefinitions of every kind of the lab.
 //!
-//! Schemas are generated from the types of this crate (see `generate`, which is compiled for tests only)
-//! and embedded as text. Names, columns and versions are a static table; a schema is expanded on
-//! request.
+//! Schemas are generated from the types of this crate (see `generate`, which is compiled for tests
+//! only) and embedded as text. Names, columns and versions are a static table; a schema is expanded
+//! on request.
 
 mod crd;
 mod definitions;

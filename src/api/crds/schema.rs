@@ -1,4 +1,4 @@
-//! Walks an embedded schema without expanding it: shared parts are looked up on the way.
+//! Walks an embedded schema without expanding it: shared definitions are resolved during the walk.
 
 use serde_json::Value;
 

@@ -133,7 +133,8 @@ features! {
     RemoveFinalizersWithStrictPatch: true, Beta, "0.17", [];
     /// Topology assignment by the scheduler library.
     SchedulerLibraryIntegration: false, Alpha, "0.19", [];
-    /// Workloads equivalent to an inadmissible one become inadmissible without a scheduling attempt.
+    /// Workloads equivalent to an inadmissible one become inadmissible without a scheduling
+    /// attempt.
     SchedulingEquivalenceHashing: true, Beta, "0.18", [];
     /// Names of workloads have at most 63 characters.
     ShortWorkloadNames: false, Alpha, "0.17", [];

@@ -1,4 +1,5 @@
-//! Finds fields of `metadata` that are numbers or booleans where text is needed, such as the name `y`.
+//! Finds fields of `metadata` that are numbers or booleans where text is needed, such as the name
+//! `y`.
 
 use kueue_lab_yaml::{Kind, Node};
 

@@ -1,5 +1,5 @@
-//! Loads YAML documents of any kind; those of Kueue are checked against the schema of their version,
-//! converted to v1beta2 and validated, with the position of every problem.
+//! Loads YAML documents of any kind; those of Kueue are checked against the schema of their
+//! version, converted to v1beta2 and validated, with the position of every problem.
 //!
 //! Older versions and field names of other versions are converted with a warning.
 

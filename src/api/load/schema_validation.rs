@@ -1,5 +1,5 @@
-//! Validates an object against the schema of its version, with an API server's messages. CEL rules are
-//! left to the server.
+//! Validates an object against the schema of its version, with an API server's messages. CEL rules
+//! are left to the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Mutex, PoisonError};

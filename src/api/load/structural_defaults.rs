@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::crds::{self, Schema};
 
-/// Applies the schema's defaults and drops nulls, as an API server does before validation. Objects of
-/// other kinds are unchanged.
+/// Applies the schema's defaults and drops nulls, as an API server does before validation. Objects
+/// of other kinds are unchanged.
 pub fn structural_defaults(object: &mut Value) {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));

@@ -12,7 +12,7 @@ fn read(text: &str) -> Vec<LoadedObject> {
 }
 
 fn problems(text: &str) -> Vec<String> {
-    let problems = objects(text, &FeatureGates::default()).expect_err("should be refused");
+    let problems = objects(text, &FeatureGates::default()).expect_err("should be rejected");
     problems.iter().map(ToString::to_string).collect()
 }
 

@@ -8,7 +8,8 @@ use crate::schema::{LABEL, SUBDOMAIN, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// A condition besides quota that must be ready before a workload of a ClusterQueue is admitted.
+    /// A condition besides quota that must be ready before a workload of a ClusterQueue is
+    /// admitted.
     cluster AdmissionCheck "kueue.x-k8s.io" "v1beta2" "admissionchecks" {
         /// The controller of the check and its parameters.
         spec: AdmissionCheckSpec,

@@ -13,7 +13,8 @@ use crate::schema::{Amount, CheckName, ObjectName, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// A cluster-scoped pool of quota, with queueing and preemption policies. LocalQueues point to it.
+    /// A cluster-scoped pool of quota, with queueing and preemption policies. LocalQueues point to
+    /// it.
     cluster ClusterQueue "kueue.x-k8s.io" "v1beta2" "clusterqueues" {
         /// The desired quota and policies.
         spec: ClusterQueueSpec,
@@ -27,8 +28,8 @@ wire_enum! {
     QueueingStrategy {
         /// By priority, then creation time; a workload that does not fit blocks those after it.
         StrictFIFO = "StrictFIFO",
-        /// By priority, then creation time; a workload that does not fit becomes inadmissible and does not
-        /// block others.
+        /// By priority, then creation time; a workload that does not fit becomes inadmissible and
+        /// does not block others.
         BestEffortFIFO = "BestEffortFIFO",
     }
 }
@@ -83,7 +84,8 @@ pub struct ClusterQueueSpec {
     /// Whether admission fair sharing applies to the LocalQueues of this ClusterQueue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_scope: Option<AdmissionScope>,
-    /// Admission of a workload's variants, one for each flavor, with migration to a preferred flavor.
+    /// Admission of a workload's variants, one for each flavor, with migration to a preferred
+    /// flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrent_admission_policy: Option<ConcurrentAdmissionPolicy>,
 }
@@ -192,8 +194,8 @@ impl ConcurrentAdmissionMigration {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConcurrentAdmissionConstraints {
-    /// The last acceptable target flavor, in the queue's order; absent, any flavor before the current
-    /// one. Only with `TryPreferredFlavors`.
+    /// The last acceptable target flavor, in the queue's order; absent, any flavor before the
+    /// current one. Only with `TryPreferredFlavors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub last_acceptable_flavor_name: Option<String>,

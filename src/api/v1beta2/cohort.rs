@@ -8,8 +8,8 @@ use crate::schema::ObjectName;
 use crate::wire::nullable;
 
 kind! {
-    /// A group of ClusterQueues and Cohorts that share unused quota. A cohort that is referenced but
-    /// has no object is a root without quota and limits of its own.
+    /// A group of ClusterQueues and Cohorts that share unused quota. A cohort that is referenced
+    /// but has no object is a root without quota and limits of its own.
     cluster Cohort "kueue.x-k8s.io" "v1beta2" "cohorts" {
         /// The parent, additional quota and limits.
         spec: CohortSpec,
@@ -23,17 +23,17 @@ kind! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CohortSpec {
-    /// The parent Cohort; empty for a root. The object may be absent. While Cohorts form a cycle, no
-    /// workload is admitted in any of them.
+    /// The parent Cohort; empty for a root. The object may be absent. While Cohorts form a cycle,
+    /// no workload is admitted in any of them.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub parent_name: String,
-    /// Quota in addition to that of the members, shared by the subtree of this Cohort. Borrowing and
-    /// lending limits apply between the subtree and the parent, and require a parent. At most 16
-    /// groups.
+    /// Quota in addition to that of the members, shared by the subtree of this Cohort. Borrowing
+    /// and lending limits apply between the subtree and the parent, and require a parent. At most
+    /// 16 groups.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub resource_groups: Vec<ResourceGroup>,

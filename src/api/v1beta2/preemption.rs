@@ -18,7 +18,8 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Which workloads of other ClusterQueues in the cohort may be preempted to reclaim borrowed quota.
+    /// Which workloads of other ClusterQueues in the cohort may be preempted to reclaim borrowed
+    /// quota.
     ReclaimWithinCohort {
         /// None.
         Never = "Never",

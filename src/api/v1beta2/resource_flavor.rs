@@ -10,8 +10,8 @@ use crate::schema::{ObjectName, cel, toleration_rules};
 use crate::wire::nullable;
 
 kind! {
-    /// A class of nodes. Quota is defined by flavor; node labels and tolerations of the flavor direct
-    /// pods to its nodes. A flavor without a spec stands for any node.
+    /// A class of nodes. Quota is defined by flavor; node labels and tolerations of the flavor
+    /// direct pods to its nodes. A flavor without a spec stands for any node.
     cluster ResourceFlavor "kueue.x-k8s.io" "v1beta2" "resourceflavors" {
         /// The nodes of the flavor, and tolerations of their pods.
         spec: ResourceFlavorSpec,

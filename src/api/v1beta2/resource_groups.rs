@@ -19,13 +19,13 @@ use crate::wire::nullable;
     )]),
 )))]
 pub struct ResourceGroup {
-    /// Names of the resources of this group, such as `cpu` or `nvidia.com/gpu`. A resource belongs to
-    /// at most one group of a queue; the groups of a queue cover at most 256 resources.
+    /// Names of the resources of this group, such as `cpu` or `nvidia.com/gpu`. A resource belongs
+    /// to at most one group of a queue; the groups of a queue cover at most 256 resources.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 64), extend("x-kubernetes-list-type" = "atomic")))]
     pub covered_resources: Vec<String>,
-    /// The flavors, in the order of assignment. Each lists every covered resource in the same order.
-    /// A flavor belongs to at most one group of a queue.
+    /// The flavors, in the order of assignment. Each lists every covered resource in the same
+    /// order. A flavor belongs to at most one group of a queue.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 64), extend(
         "x-kubernetes-list-type" = "map",

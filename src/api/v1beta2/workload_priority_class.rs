@@ -1,8 +1,8 @@
 //! WorkloadPriorityClass: a named priority for workloads, independent of pod priority.
 
 kind! {
-    /// A named priority. Jobs refer to it in the label `kueue.x-k8s.io/priority-class`. It determines
-    /// queue order and preemption, not pod scheduling.
+    /// A named priority. Jobs refer to it in the label `kueue.x-k8s.io/priority-class`. It
+    /// determines queue order and preemption, not pod scheduling.
     cluster WorkloadPriorityClass "kueue.x-k8s.io" "v1beta2" "workloadpriorityclasses" {
         /// The priority; higher is admitted first. A change affects pending workloads.
         value: i32,

@@ -205,9 +205,10 @@ fn slice_sizes(request: &PodSetTopologyRequest, path: &Path) -> FieldErrors {
 fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldErrors {
     let Some(admission) = &workload.status.admission else {
         // An invalid old state is tolerated, so that the object can be repaired.
-        let was_so = old.is_some_and(|o| has_quota_reservation(o) && o.status.admission.is_none());
+        let was_invalid =
+            old.is_some_and(|o| has_quota_reservation(o) && o.status.admission.is_none());
         let detail = "must be set while the QuotaReserved condition is true";
-        return if was_so {
+        return if was_invalid {
             Vec::new()
         } else {
             vec![FieldError::required(path, detail)]

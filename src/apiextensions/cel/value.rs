@@ -80,8 +80,8 @@ pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     }
 }
 
-/// Converts the parts of a value that any of some expressions needs. In place of the others there are
-/// empty values.
+/// Converts the parts of a value that any of some expressions needs. In place of the others there
+/// are empty values.
 pub(crate) fn selected_to_cel(schema: &Schema, value: &Value, selected: &[&SelectedFields]) -> Cel {
     let is_object = value.is_object();
     if selected.iter().any(|s| s.whole || (s.length && is_object)) {
@@ -189,8 +189,8 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
     Cel::Map(Map { map: Arc::new(map) })
 }
 
-/// Whether an expression selects the field `name` by `selected`: its escaped name, or a reserved word
-/// itself.
+/// Whether an expression selects the field `name` by `selected`: its escaped name, or a reserved
+/// word itself.
 pub(crate) fn is_selected_by(name: &str, selected: &str) -> bool {
     (name == selected && RESERVED.contains(&name)) || escape_field_name(name) == selected
 }

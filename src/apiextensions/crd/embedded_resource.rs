@@ -29,17 +29,17 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
                 out.push(FieldError::invalid(here, "", "must not be empty"));
             }
             Some(Value::String(text)) if name == "apiVersion" && text.matches('/').count() > 1 => {
-                let why = format!("unexpected GroupVersion string: {text}");
-                out.push(FieldError::invalid(here, text.as_str(), why));
+                let detail = format!("unexpected GroupVersion string: {text}");
+                out.push(FieldError::invalid(here, text.as_str(), detail));
             }
             Some(Value::String(text)) if name == "kind" => {
                 let errors = name_validation::dns1035_label(&text.to_lowercase());
                 if !errors.is_empty() {
-                    let why = format!(
+                    let detail = format!(
                         "may have mixed case, but should otherwise match: {}",
                         errors.join(",")
                     );
-                    out.push(FieldError::invalid(here, text.as_str(), why));
+                    out.push(FieldError::invalid(here, text.as_str(), detail));
                 }
             }
             Some(Value::String(_)) => {}

@@ -180,8 +180,9 @@ fn has_shape(text: &str, shape: &str) -> bool {
         })
 }
 
-/// Whether the text is a time in lower case: `^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$`.
-/// The dot of upstream's expression is any character.
+/// Whether the text is a time in lower case:
+/// `^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$`. The dot of upstream's
+/// expression is any character.
 fn is_time(text: &str) -> bool {
     let is_zone =
         |text: &str| text == "z" || has_shape(text, "+dd:dd") || has_shape(text, "-dd:dd");

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{cel, compile_schema};
 use kueue_lab_apimachinery::schema::Schema;
 
-/// The schema of a version of a custom resource. Its copies share the compiled schema, also those in
-/// several API servers.
+/// The schema of a version of a custom resource. Its copies share the compiled schema, also those
+/// in several API servers.
 #[derive(Clone)]
 pub struct SchemaSource {
     openapi: Arc<dyn Fn() -> Value + Send + Sync>,

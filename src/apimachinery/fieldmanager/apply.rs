@@ -67,9 +67,9 @@ pub fn apply(
         result => result,
     };
     let (object, mut managers) = result.map_err(|conflicts| conflict_error(&conflicts))?;
-    let mine = writer_entry(writer, true);
+    let new_entry = writer_entry(writer, true);
     let changed = object.is_some();
-    if changed && let Some(entry) = managers.iter_mut().find(|e| e.same_manager(&mine)) {
+    if changed && let Some(entry) = managers.iter_mut().find(|e| e.same_manager(&new_entry)) {
         entry.time = Some(format_time(writer.now));
     }
     let mut object = object.unwrap_or_else(|| live.clone());
@@ -107,30 +107,37 @@ fn merge_and_prune(
     let mut managers = managers.to_vec();
     reconcile_with_schema_changes(writer, live, &mut managers);
     let mut new = merge::merge(writer.schema, Some(live), Some(config)).unwrap_or_default();
-    let mut mine = writer_entry(writer, true);
-    mine.fields = typed_value::to_field_set(writer.schema, config);
-    mine.fields.subtract_recursive(writer.reset_fields);
-    let last = match managers.iter_mut().find(|e| e.same_manager(&mine)) {
+    let mut new_entry = writer_entry(writer, true);
+    new_entry.fields = typed_value::to_field_set(writer.schema, config);
+    new_entry.fields.subtract_recursive(writer.reset_fields);
+    let last = match managers.iter_mut().find(|e| e.same_manager(&new_entry)) {
         Some(entry) => {
-            let last = std::mem::replace(&mut entry.fields, mine.fields.clone());
-            let version = std::mem::replace(&mut entry.api_version, mine.api_version.clone());
+            let last = std::mem::replace(&mut entry.fields, new_entry.fields.clone());
+            let version = std::mem::replace(&mut entry.api_version, new_entry.api_version.clone());
             Some((last, version))
         }
         None => {
-            managers.push(mine.clone());
+            managers.push(new_entry.clone());
             None
         }
     };
     if let Some((last, version)) = last {
-        new = prune(writer, new, &managers, &mine, &last, &version);
+        new = prune(writer, new, &managers, &new_entry, &last, &version);
     }
     let mut changes = compare(writer.schema, live, &new);
     changes.exclude(writer.reset_fields);
-    let conflicts = remove_changed_fields(writer, live, &new, &changes, &mut managers, Some(&mine));
+    let conflicts = remove_changed_fields(
+        writer,
+        live,
+        &new,
+        &changes,
+        &mut managers,
+        Some(&new_entry),
+    );
     if !force && !conflicts.is_empty() {
         return Err(conflicts);
     }
-    for entry in managers.iter_mut().filter(|e| e.same_manager(&mine)) {
+    for entry in managers.iter_mut().filter(|e| e.same_manager(&new_entry)) {
         strip_meta(&mut entry.fields);
     }
     managers.retain(|e| !e.fields.is_empty());
@@ -148,7 +155,7 @@ fn prune(
     writer: &FieldManager<'_>,
     merged: Value,
     managers: &[ManagedFieldsEntry],
-    mine: &ManagedFieldsEntry,
+    new_entry: &ManagedFieldsEntry,
     last: &FieldSet,
     version: &str,
 ) -> Value {
@@ -156,7 +163,7 @@ fn prune(
         return merged;
     }
     let mut dropped = last.clone();
-    dropped.subtract(&mine.fields);
+    dropped.subtract(&new_entry.fields);
     if dropped.is_empty() && version == writer.api_version {
         return merged; // no field was removed from the configuration
     }
@@ -192,9 +199,9 @@ fn prune_in_version(
         owned.add(&entry.fields);
     }
     left.add(&named(&owned));
-    let mut gone = everything.clone();
-    gone.subtract(&left);
-    let pruned = typed_value::remove_items(schema, merged, &gone);
+    let mut to_remove = everything.clone();
+    to_remove.subtract(&left);
+    let pruned = typed_value::remove_items(schema, merged, &to_remove);
     // ... and fields that the manager has not applied before (dangling items).
     let mut dangling = everything;
     dangling.subtract(&named(&typed_value::to_field_set(schema, &pruned)));

@@ -195,7 +195,7 @@ pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
         (&a.time, a.identity()).cmp(&(&b.time, b.identity()))
     });
     let mut buckets: Vec<ManagedFieldsEntry> = Vec::new();
-    let mut gone = vec![false; entries.len()];
+    let mut removed = vec![false; entries.len()];
     let mut first: Vec<(String, usize)> = Vec::new();
     for at in updaters {
         if excess == 0 {
@@ -210,7 +210,7 @@ pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
         let bucket = match buckets.iter().position(|b| b.api_version == version) {
             Some(i) => i,
             None => {
-                gone[opener] = true;
+                removed[opener] = true;
                 buckets.push(ManagedFieldsEntry {
                     manager: OLD_UPDATES_MANAGER.into(),
                     subresource: String::new(),
@@ -219,7 +219,7 @@ pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
                 buckets.len() - 1
             }
         };
-        gone[at] = true;
+        removed[at] = true;
         let (fields, time) = (entries[at].fields.clone(), entries[at].time.clone());
         buckets[bucket].fields.add(&fields);
         buckets[bucket].time = time;
@@ -228,7 +228,7 @@ pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
     let mut i = 0;
     entries.retain(|_| {
         i += 1;
-        !gone[i - 1]
+        !removed[i - 1]
     });
     entries.extend(buckets);
 }

@@ -17,8 +17,8 @@ pub(super) fn merge(
     config: Option<&Value>,
 ) -> Option<Value> {
     let keep = || config.or(live).cloned();
-    let side = config.filter(|v| !v.is_null()).or(live);
-    match atom(schema, side) {
+    let value = config.filter(|v| !v.is_null()).or(live);
+    match atom(schema, value) {
         Atom::Leaf => keep(),
         Atom::Fields(fields) => in_fields(fields, live, config),
         Atom::Items(list) => in_list(list, live, config),

@@ -19,9 +19,9 @@ pub fn merge_configuration(
 ) -> Result<Value, String> {
     let errors = validate_object(schema, configuration);
     if !errors.is_empty() {
-        let why = text(&errors);
+        let reason = text(&errors);
         return Err(format!(
-            "failed to convert patch object to typed object: {why}"
+            "failed to convert patch object to typed object: {reason}"
         ));
     }
     let mut atomics = Vec::new();

@@ -12,7 +12,8 @@ use super::path_element;
 /// which has no time.
 ///
 /// `new` has the entries after the write, `live` those before it; `replicas` are the names of the
-/// fields from the root to the replicas, and `api_version` is the version of the request's resource.
+/// fields from the root to the replicas, and `api_version` is the version of the request's
+/// resource.
 pub fn to_parent<'p>(
     live: &Value,
     new: &mut Value,

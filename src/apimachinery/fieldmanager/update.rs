@@ -58,15 +58,15 @@ pub(super) fn update_managers(
     reconcile_with_schema_changes(writer, live, managers);
     changes.exclude(writer.reset_fields);
     remove_changed_fields(writer, live, new, &changes, managers, None);
-    let mut taken = changes.modified;
-    taken.add(&changes.added);
-    strip_meta(&mut taken);
-    if taken.is_empty() {
+    let mut new_fields = changes.modified;
+    new_fields.add(&changes.added);
+    strip_meta(&mut new_fields);
+    if new_fields.is_empty() {
         return;
     }
     let mut entry = writer_entry(writer, false);
     entry.time = Some(format_time(writer.now));
-    entry.fields = taken;
+    entry.fields = new_fields;
     match managers.iter_mut().find(|e| e.same_manager(&entry)) {
         Some(mine) => {
             mine.fields.add(&entry.fields);
@@ -186,7 +186,7 @@ pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
     let (Some(old_entries), Some(new_entries)) = (before.as_array(), after.as_array()) else {
         return;
     };
-    let same_but_time = |a: &Value, b: &Value| match (a.as_object(), b.as_object()) {
+    let equal_ignoring_time = |a: &Value, b: &Value| match (a.as_object(), b.as_object()) {
         (Some(a), Some(b)) => {
             let rest =
                 |m: &serde_json::Map<String, Value>| m.len() - usize::from(m.contains_key("time"));
@@ -199,7 +199,7 @@ pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
         && old_entries
             .iter()
             .zip(new_entries)
-            .all(|(a, b)| same_but_time(a, b));
+            .all(|(a, b)| equal_ignoring_time(a, b));
     if !equal {
         return;
     }

@@ -1,5 +1,5 @@
-//! Validation of the names of objects, as `k8s.io/apimachinery/pkg/api/validation`. Each function returns
-//! error messages; an empty list means that the name is valid.
+//! Validation of the names of objects, as `k8s.io/apimachinery/pkg/api/validation`. Each function
+//! returns error messages; an empty list means that the name is valid.
 
 use kueue_lab_field::name_validation::{dns1035_label, dns1123_label, dns1123_subdomain};
 

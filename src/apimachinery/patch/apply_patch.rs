@@ -68,17 +68,17 @@ pub fn patch(
         }
     };
     let before = object.clone();
-    let refuse = |text: String| {
+    let invalid = |text: String| {
         let bad = match (patch_type, &shown) {
             (PatchType::Strategic, Some(patch)) => go_format::go_text(patch),
             (_, touched) => go_format::patched_text(schema, &before, touched.as_ref()),
         };
         ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
     };
-    let unknown = decode(&mut object, source).map_err(&refuse)?;
+    let unknown = decode(&mut object, source).map_err(&invalid)?;
     errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
-        FieldValidation::Strict if !errors.is_empty() => Err(refuse(format!(
+        FieldValidation::Strict if !errors.is_empty() => Err(invalid(format!(
             "strict decoding error: {}",
             errors.join(", ")
         ))),

@@ -91,12 +91,12 @@ impl Decoder {
             (ValueType::Any(_), _) => {}
             (ValueType::Struct(_) | ValueType::List(_) | ValueType::Map(_), v) => {
                 let kind = json_kind(v);
-                self.refuse(schema, ScalarError::Type(kind.into(), None), path, holder);
+                self.reject(schema, ScalarError::Type(kind.into(), None), path, holder);
             }
             (value_type, v) => {
                 let lenient = self.source == DecodeSource::Unstructured;
                 if let Err(mismatch) = scalar::normalize_scalar(value_type, v, lenient) {
-                    self.refuse(schema, mismatch, path, holder);
+                    self.reject(schema, mismatch, path, holder);
                 }
             }
         }
@@ -170,7 +170,7 @@ impl Decoder {
         self.in_hidden_schema = before;
     }
 
-    fn refuse(&mut self, schema: &Schema, mismatch: ScalarError, path: &Path<'_>, holder: &str) {
+    fn reject(&mut self, schema: &Schema, mismatch: ScalarError, path: &Path<'_>, holder: &str) {
         if self.error.is_some() {
             return;
         }

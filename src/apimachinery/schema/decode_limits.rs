@@ -1,5 +1,5 @@
-//! Limits of the bodies that are decoded. They keep the time and the memory of decoding in proportion
-//! to the size of the body.
+//! Limits of the bodies that are decoded. They keep the time and the memory of decoding in
+//! proportion to the size of the body.
 
 use granit_parser::{ErrorKind, Parser};
 

@@ -75,8 +75,8 @@ pub(crate) fn validate_non_negative_counts(
     }
 }
 
-/// Validates a status of replicas: `counts` are not negative, each of `parts` is at most `replicas`,
-/// and `availableReplicas` is at most `readyReplicas`, with the message `above_ready`.
+/// Validates a status of replicas: `counts` are not negative, each of `parts` is at most
+/// `replicas`, and `availableReplicas` is at most `readyReplicas`, with the message `above_ready`.
 pub(crate) fn validate_replica_counts(
     status: &Value,
     counts: &[&str],

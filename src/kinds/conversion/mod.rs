@@ -1,6 +1,7 @@
 //! Conversion between the versions of built-in kinds.
 //!
-//! Works on objects only. Custom resources are converted by the API server's `CustomResourceConverter`.
+//! Works on objects only. Custom resources are converted by the API server's
+//! `CustomResourceConverter`.
 
 mod convert;
 mod event;

@@ -24,8 +24,8 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
-/// Sets defaults. `autoscaling/v2` also defaults `metrics` to a CPU utilization of 80%, and the rules
-/// of a `behavior`.
+/// Sets defaults. `autoscaling/v2` also defaults `metrics` to a CPU utilization of 80%, and the
+/// rules of a `behavior`.
 fn default(scaler: &mut Value) {
     let second = scaler.text("/apiVersion") != "autoscaling/v1";
     let Some(spec) = scaler.get_object_mut("spec") else {

@@ -20,13 +20,17 @@ pub(super) fn validate(c: &Configuration, gates: &FeatureGates) -> FieldErrors {
             "must be specified",
         ));
     }
-    let spans = [
+    let durations = [
         ("timeout", Some(waiting.timeout)),
         ("recoveryTimeout", waiting.recovery_timeout),
     ];
-    for (name, span) in spans {
-        if let Some(span) = span.filter(|s| s.is_negative()) {
-            errors.push(FieldError::invalid(&path.child(name), &span, NOT_NEGATIVE));
+    for (name, duration) in durations {
+        if let Some(duration) = duration.filter(|s| s.is_negative()) {
+            errors.push(FieldError::invalid(
+                &path.child(name),
+                &duration,
+                NOT_NEGATIVE,
+            ));
         }
     }
     if let Some(strategy) = &waiting.requeuing_strategy {

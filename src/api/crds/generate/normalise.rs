@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::QUANTITY;
 
-/// Converts a schema and its children to the form of a CRD: no null types, no `oneOf`, only explicit
-/// defaults, own definitions inlined, Kubernetes' definitions referenced by their short name.
+/// Converts a schema and its children to the form of a CRD: no null types, no `oneOf`, only
+/// explicit defaults, own definitions inlined, Kubernetes' definitions referenced by their short
+/// name.
 pub(super) fn schema(
     value: &mut Value,
     raw: &BTreeMap<String, Value>,

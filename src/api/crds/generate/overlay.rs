@@ -1,5 +1,5 @@
-//! Properties of Kubernetes' types that their published schemas lack: list types and map keys, atomic
-//! values, defaults.
+//! Properties of Kubernetes' types that their published schemas lack: list types and map keys,
+//! atomic values, defaults.
 
 use serde_json::{Map, Value, json};
 

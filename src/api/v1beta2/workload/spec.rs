@@ -147,8 +147,8 @@ pub struct PodSet {
     /// The pod template. Of its metadata, only labels and annotations are used. Limits are the
     /// requests of containers without requests.
     //
-    // Shared by the versions of a workload: the template is its largest part, and the status changes
-    // more often.
+    // Shared by the versions of a workload: the template is its largest part, and the status
+    // changes more often.
     pub template: Arc<PodTemplateSpec>,
     /// The number of pods. Default 1.
     #[cfg_attr(test, schemars(range(min = 0), extend("x-default" = 1)))]

@@ -32,11 +32,11 @@ pub(super) fn check(
         let Some((limit, exclusive)) = limit else {
             return;
         };
-        let refused = range.type_error(limit, name, path);
+        let type_error = range.type_error(limit, name, path);
         // Integers are compared with the truncated limit.
-        let native = whole.is_some() && refused.is_none();
+        let native = whole.is_some() && type_error.is_none();
         let limit = if native { limit.trunc() } else { limit };
-        if let Some(text) = refused {
+        if let Some(text) = type_error {
             out.add(ValidationError::without_path(text));
         }
         let beyond = if low { value < limit } else { value > limit };

@@ -6,7 +6,8 @@ use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_json::ValueExt;
 
-/// Annotation of a CustomResourceDefinition of a protected group with its review, or the reason that there is none.
+/// Annotation of a CustomResourceDefinition of a protected group with its review, or the reason
+/// that there is none.
 pub const API_APPROVED_ANNOTATION: &str = "api-approved.kubernetes.io";
 
 #[derive(PartialEq)]

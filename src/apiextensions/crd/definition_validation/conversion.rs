@@ -67,8 +67,8 @@ fn validate_ca_bundle(
         return;
     };
     let before = old.text("/spec/conversion/webhook/clientConfig/caBundle");
-    let was_bad = !before.is_empty() && !has_certificate(before);
-    if !bundle.is_empty() && !was_bad && !has_certificate(bundle) {
+    let was_invalid = !before.is_empty() && !has_certificate(before);
+    if !bundle.is_empty() && !was_invalid && !has_certificate(bundle) {
         let detail = "unable to load root certificates: unable to parse bytes as PEM block";
         errors.invalid(path, bundle, detail);
     }

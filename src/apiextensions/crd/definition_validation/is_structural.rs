@@ -25,14 +25,14 @@ pub(super) fn structural_conversion_error(schema: &Value) -> Option<String> {
         "additionalItems",
         "definitions",
     ] {
-        let there = match field {
+        let is_present = match field {
             "additionalItems" => schema.get(field).is_some_and(|v| !v.is_null()),
             "patternProperties" | "dependencies" | "definitions" => {
                 schema_map(schema, field).next().is_some()
             }
             _ => is_set(schema, field),
         };
-        if there {
+        if is_present {
             let name = field
                 .strip_prefix('$')
                 .filter(|n| *n == "schema")

@@ -48,26 +48,26 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
         );
     }
     let unreadable = is_structural::structural_conversion_error(schema);
-    let mut sound = false;
+    let mut is_structural = false;
     if unreadable.is_none() {
         let mut found = is_structural::validate_structural(schema, path);
         if found.is_empty() {
             found = validate_defaults::validate(schema, path);
         }
-        sound = found.is_empty();
+        is_structural = found.is_empty();
         errors.extend(found);
     }
     let mut walk = SchemaValidator::default();
     let context = SchemaContext {
         root: true,
-        rules: sound,
+        rules: is_structural,
         ..SchemaContext::default()
     };
     walk.node(schema, path, &context);
     let has_errors = !walk.expressions.0.is_empty();
     errors.extend(walk.errors.0);
     errors.extend(walk.expressions.0);
-    if sound && !has_errors {
+    if is_structural && !has_errors {
         cost_estimate::validate(schema, path, errors);
     }
     if let Some(reason) = unreadable.filter(|_| errors.0.len() == before) {

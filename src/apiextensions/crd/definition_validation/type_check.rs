@@ -1,5 +1,6 @@
 //! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references,
-//! unknown functions, and operands and arguments without an overload; expressions of unknown type are dynamic.
+//! unknown functions, and operands and arguments without an overload; expressions of unknown type
+//! are dynamic.
 
 mod assignability;
 mod authorizer;
@@ -313,8 +314,9 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    /// The offset of an expression as cel-go has it: that of the operator, of the parenthesis of a call, or of
-    /// the dot before a field. The parser does not record offsets of literals: the first one of this text.
+    /// The offset of an expression as cel-go has it: that of the operator, of the parenthesis of a
+    /// call, or of the dot before a field. The parser does not record offsets of literals: the
+    /// first one of this text.
     fn offset_of(&self, expression: &IdedExpr) -> usize {
         if let Some(at) = self.offsets.get(&expression.id) {
             return *at;

@@ -179,8 +179,8 @@ fn deprecation(version: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     if warning.is_empty() {
         errors.invalid(path, warning, "must not be an empty string");
     }
-    let odd = |c: char| c.is_control() || c.is_whitespace() && c != ' ';
-    if let Some((i, _)) = warning.char_indices().find(|(_, c)| odd(*c)) {
+    let not_printable = |c: char| c.is_control() || c.is_whitespace() && c != ' ';
+    if let Some((i, _)) = warning.char_indices().find(|(_, c)| not_printable(*c)) {
         let detail = format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {i}"
         );

@@ -9,7 +9,7 @@ fn decoded(kind: (&str, &str, &str), mut value: Value) -> (Value, Vec<String>) {
     (value, unknown)
 }
 
-fn refused(kind: (&str, &str, &str), mut value: Value, source: DecodeSource) -> String {
+fn rejected(kind: (&str, &str, &str), mut value: Value, source: DecodeSource) -> String {
     let schema = schema::builtin_schema(kind.0, kind.1, kind.2).unwrap();
     decode(&schema, &mut value, source).unwrap_err()
 }
@@ -80,7 +80,7 @@ fn unknown_fields_are_named_and_dropped() {
 
 #[test]
 fn type_errors_are_those_of_go() {
-    let json_text = |k, v| refused(k, v, DecodeSource::Json);
+    let json_text = |k, v| rejected(k, v, DecodeSource::Json);
     assert_eq!(
         json_text(DEPLOYMENT, json!({"spec": {"replicas": "two"}})),
         "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
@@ -115,7 +115,7 @@ fn type_errors_are_those_of_go() {
         )
         .starts_with("quantities must match the regular expression")
     );
-    let merged = |k, v| refused(k, v, DecodeSource::Unstructured);
+    let merged = |k, v| rejected(k, v, DecodeSource::Unstructured);
     assert_eq!(
         merged(DEPLOYMENT, json!({"spec": {"replicas": "x"}})),
         "unrecognized type: int32"

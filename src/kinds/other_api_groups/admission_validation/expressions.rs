@@ -71,8 +71,8 @@ pub(super) fn match_conditions(
     }
 }
 
-/// The variables of the expressions of an admission policy: those of the request, `params`, `authorizer` and
-/// `variables` where they exist.
+/// The variables of the expressions of an admission policy: those of the request, `params`,
+/// `authorizer` and `variables` where they exist.
 pub fn expression_variables(
     has_params: bool,
     has_authorizer: bool,

@@ -26,8 +26,8 @@ impl SchemaEdit {
             SchemaEdit::RemoveKeywords(path, keywords) => {
                 let at = find(schema, path);
                 for keyword in keywords {
-                    let had = at.as_object_mut().and_then(|o| o.remove(*keyword));
-                    assert!(had.is_some(), "{path} has no {keyword}");
+                    let removed = at.as_object_mut().and_then(|o| o.remove(*keyword));
+                    assert!(removed.is_some(), "{path} has no {keyword}");
                 }
             }
             SchemaEdit::SetKeyword(path, keywords) => {

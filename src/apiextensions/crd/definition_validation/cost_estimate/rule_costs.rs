@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_above_the_budget_are_refused() {
+    fn rules_above_the_budget_are_rejected() {
         let hint = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength \
                     where arrays, maps, and strings are declared)";
         let at = "schema.properties[list].x-kubernetes-validations[0].rule";

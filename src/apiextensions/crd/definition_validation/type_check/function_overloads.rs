@@ -1,5 +1,5 @@
-//! The overloads of operators and functions in the CEL environment of Kubernetes: the standard definitions of
-//! cel-go with its extensions for strings, lists and sets, and the libraries of
+//! The overloads of operators and functions in the CEL environment of Kubernetes: the standard
+//! definitions of cel-go with its extensions for strings, lists and sets, and the libraries of
 //! `k8s.io/apiserver/pkg/cel/library`.
 
 use super::Type;
@@ -62,7 +62,8 @@ const fn global(arguments: &'static [P], result: P) -> Overload {
     }
 }
 
-/// The overloads by the name of the function. Functions that are not listed take arguments of every type.
+/// The overloads by the name of the function. Functions that are not listed take arguments of every
+/// type.
 const FUNCTIONS: &[(&str, &[Overload])] = &[
     // Operators; `_&&_` and `_||_` are checked for each operand.
     ("!_", &[global(&[P::Bool], P::Bool)]),

@@ -1,5 +1,5 @@
-//! The offsets of operators in the source. The parser does not return them, but it numbers expressions in the
-//! order of their operators in the source.
+//! The offsets of operators in the source. The parser does not return them, but it numbers
+//! expressions in the order of their operators in the source.
 
 use std::collections::HashMap;
 
@@ -111,7 +111,8 @@ fn operators(e: &IdedExpr, found: &mut Vec<(u64, &'static str)>) {
     }
 }
 
-/// The operators of the source with their offsets, without signs of number literals and brackets of lists.
+/// The operators of the source with their offsets, without signs of number literals and brackets of
+/// lists.
 fn tokens(source: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
