@@ -67,8 +67,8 @@ pub(super) async fn suspended_jobs_are_released_on_uninstall(
         ns.api(WORKLOAD).list(&Default::default()).await;
     assert!(workloads.is_err(), "the kind is not served");
 
-    // Jobs of new queues are unmanaged now.
-    let job = ns.job("later", "lq", 1, 1).await;
+    // Jobs of new queues are unmanaged now. A node of the cluster with a GPU may run this one, so it lasts.
+    let job = ns.job("later", "lq", 1, 100_000).await;
     assert_ne!(job["spec"]["suspend"], true);
     // The next lab manages them again.
     let lab = cluster.start().await;
