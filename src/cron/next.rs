@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::local_time::LocalTime;
-use crate::{FieldSchedule, Kind, STAR_BIT, Schedule};
+use crate::schedule::{FieldSchedule, Kind, STAR_BIT, Schedule};
 
 /// Search limit in years; a schedule such as `0 0 30 2 *` has no activation time.
 const HORIZON_YEARS: i16 = 5;

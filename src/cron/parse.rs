@@ -5,7 +5,8 @@ use std::num::IntErrorKind;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use crate::{FieldSchedule, Kind, ParseError, STAR_BIT, Schedule};
+use crate::parse_error::ParseError;
+use crate::schedule::{FieldSchedule, Kind, STAR_BIT, Schedule};
 
 /// Minimum and maximum of a field, and the names of its values from the minimum on.
 struct Bounds {
