@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Serialize};
 
+use super::conditions::{find_condition, find_true_condition};
 #[cfg(test)]
-use crate::conditions::{find_condition, find_true_condition};
 use super::schema::{Parameter, SUBDOMAIN, cel};
 use super::wire::nullable;
 

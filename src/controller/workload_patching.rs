@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::ControllerContext;
 use crate::update::patch_params;
 use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::conditions::find_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};
 
@@ -87,7 +88,7 @@ async fn apply_status(
 /// The status fields of the admission field manager.
 fn admission_status_patch(status: &WorkloadStatus) -> Value {
     let conditions = ADMISSION_CONDITIONS.iter();
-    let conditions = conditions.filter_map(|t| status.conditions.iter().find(|c| c.type_ == **t));
+    let conditions = conditions.filter_map(|t| find_condition(&status.conditions, t));
     let empty =
         |s: &kueue_lab_api::v1beta2::RequeueState| s.count.is_none() && s.requeue_at.is_none();
     let part = WorkloadStatus {

@@ -7,6 +7,7 @@ use super::labels::{CustomValues, Labels};
 use super::state_gauges::{Collector, count, flag, flavor_resource, number};
 use kueue_lab_admission::cache::LocalQueueUsageStats;
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
+use kueue_lab_api::conditions::find_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::LocalQueue;
 
@@ -84,8 +85,7 @@ impl LocalQueueGauges<'_> {
             let status = [("status", status.to_owned())];
             self.set("local_queue_pending_workloads", &status, count(n));
         }
-        let mut conditions = self.queue.status.conditions.iter();
-        let active = conditions.find(|condition| condition.type_ == c::ACTIVE);
+        let active = find_condition(&self.queue.status.conditions, c::ACTIVE);
         let is = active.map_or("Unknown", |condition| condition.status.as_str());
         for status in ["True", "False", "Unknown"] {
             let label = [("active", status.to_owned())];

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::cluster_queue::{ClusterQueue, QueueStatus};
 use crate::feature_gates::Gates;
 use crate::resources::FlavorName;
+use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::active;
 use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor};
@@ -25,13 +26,8 @@ pub struct AdmissionCheckInfo {
 impl AdmissionCheckInfo {
     /// Converts the API object.
     pub fn from_api(check: &AdmissionCheck) -> Self {
-        let active = check
-            .status
-            .conditions
-            .iter()
-            .find(|cond| cond.type_ == c::ACTIVE);
         AdmissionCheckInfo {
-            active: active.is_some_and(|cond| cond.status == "True"),
+            active: is_condition_true(&check.status.conditions, c::ACTIVE),
             controller: check.spec.controller_name.clone(),
         }
     }

@@ -18,6 +18,7 @@ use crate::hash_map::FastHashMap;
 use crate::workload::{
     DraRequests, Info, LocalQueueKey, WorkloadKey, adjust_resources, predicates,
 };
+use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 
@@ -360,6 +361,5 @@ impl QueueManager {
 
 /// Whether the Active condition of a ClusterQueue is True.
 fn is_active(cq: &ClusterQueue) -> bool {
-    let mut conditions = cq.status.conditions.iter();
-    conditions.any(|cond| cond.type_ == c::ACTIVE && cond.status == "True")
+    is_condition_true(&cq.status.conditions, c::ACTIVE)
 }

@@ -27,24 +27,3 @@ pub fn condition(
         observed_generation: Some(generation(wl)).filter(|&g| g != 0),
     }
 }
-
-/// Sets the condition of its type. The transition time changes only with the status. True when
-/// anything changed.
-pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
-    let Some(old) = conditions.iter_mut().find(|c| c.type_ == new.type_) else {
-        conditions.push(new);
-        return true;
-    };
-    let last_transition_time = if old.status == new.status {
-        old.last_transition_time.clone()
-    } else {
-        new.last_transition_time.clone()
-    };
-    let new = Condition {
-        last_transition_time,
-        ..new
-    };
-    let changed = *old != new;
-    *old = new;
-    changed
-}

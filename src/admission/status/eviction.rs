@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
-use super::conditions::{condition, set_condition};
+use super::conditions::condition;
+use kueue_lab_api::conditions::set_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PreemptionGatePosition, Workload,

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::conditions::{condition, set_condition};
+use super::conditions::condition;
 use crate::workload::predicates;
+use kueue_lab_api::conditions::set_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::{LocalQueueKey, WorkloadKey};
 use crate::feature_gates::Gates;
 use crate::topology_assignment;
+use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, DelayedTopologyRequestState, PodSet, PreemptionGatePosition,
@@ -64,7 +65,7 @@ pub fn false_condition<'a>(wl: &'a Workload, type_: &str) -> Option<&'a Conditio
 
 /// A condition, if it is True.
 pub fn true_condition<'a>(wl: &'a Workload, type_: &str) -> Option<&'a Condition> {
-    wl.condition(type_).filter(|c| c.status == "True")
+    find_true_condition(&wl.status.conditions, type_)
 }
 
 /// The admission status of a Workload.

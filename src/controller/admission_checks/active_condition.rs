@@ -8,6 +8,7 @@ use crate::ControllerContext;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::update::post_params;
 use kueue_lab_admission::status::set_condition;
+use kueue_lab_api::conditions::find_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::AdmissionCheck;
 use kueue_lab_runtime::api_errors::ignore_not_found;
@@ -15,9 +16,7 @@ use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
 
 /// The status of the condition, if it is set.
 fn active_status(check: &AdmissionCheck) -> Option<&str> {
-    let mut conditions = check.status.conditions.iter();
-    let condition = conditions.find(|cond| cond.type_ == c::ACTIVE)?;
-    Some(&condition.status)
+    Some(&find_condition(&check.status.conditions, c::ACTIVE)?.status)
 }
 
 /// A queue of AdmissionChecks, to which each change of one is added.

@@ -13,6 +13,7 @@ use crate::update;
 use kueue_lab_admission::cache::LocalQueueUsageStats;
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::LocalQueueKey;
+use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::constants::{self as c, active};
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
 use kueue_lab_runtime::api_errors::ignore_not_found;
@@ -73,8 +74,7 @@ fn active_status(
     let Some(cq) = shared.informers.cluster_queues.get(&cluster_queue) else {
         return (false, active::CLUSTER_QUEUE_DOES_NOT_EXIST, cannot);
     };
-    let mut conditions = cq.status.conditions.iter();
-    if conditions.any(|cond| cond.type_ == c::ACTIVE && cond.status == "True") {
+    if is_condition_true(&cq.status.conditions, c::ACTIVE) {
         return (
             true,
             active::READY,

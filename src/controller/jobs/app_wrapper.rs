@@ -14,6 +14,7 @@ use super::app_wrapper_pod_sets::{
 use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::PodSet;
 
@@ -148,11 +149,6 @@ pub(crate) struct AppWrapperComponentStatus {
 }
 
 impl AppWrapper {
-    fn has_condition(&self, type_: &str) -> bool {
-        let mut conditions = self.status.conditions.iter();
-        conditions.any(|c| c.type_ == type_ && c.status == "True")
-    }
-
     /// The pod sets of each component: of the status if it is set, otherwise declared or inferred.
     fn component_pod_sets(&self) -> Result<Vec<Vec<AppWrapperPodSet>>, String> {
         let known = &self.status.component_status;
@@ -225,7 +221,9 @@ impl JobKind for AppWrapperKind {
         let (success, message) = match wrapper.status.phase.as_str() {
             "Succeeded" => (true, "AppWrapper finished successfully"),
             // Its resources are still being deleted.
-            "Failed" if wrapper.has_condition("ResourcesDeployed") => return None,
+            "Failed" if is_condition_true(&wrapper.status.conditions, "ResourcesDeployed") => {
+                return None;
+            }
             "Failed" => (false, "AppWrapper failed"),
             _ => return None,
         };
@@ -266,11 +264,11 @@ impl JobKind for AppWrapperKind {
     }
 
     fn is_active(wrapper: &AppWrapper) -> bool {
-        wrapper.has_condition("QuotaReserved")
+        is_condition_true(&wrapper.status.conditions, "QuotaReserved")
     }
 
     fn pods_ready(wrapper: &AppWrapper) -> bool {
-        wrapper.has_condition("PodsReady")
+        is_condition_true(&wrapper.status.conditions, "PodsReady")
     }
 }
 

@@ -12,6 +12,7 @@ use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
+use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
@@ -166,10 +167,7 @@ impl JobKind for JobSetKind {
     }
 
     fn finished(set: &JobSet) -> Option<JobResult> {
-        let end = |type_: &str| {
-            let mut conditions = set.status.conditions.iter();
-            conditions.find(|c| c.type_ == type_ && c.status == "True")
-        };
+        let end = |type_: &str| find_true_condition(&set.status.conditions, type_);
         let finish = |c: &Condition, success| JobResult {
             success,
             message: c.message.clone(),

@@ -18,6 +18,7 @@ use super::ray_cluster_spec::{KUBERAY_CONTROLLER, RayClusterSpec};
 use super::ray_cluster_validation::{self, TemplatePaths};
 use crate::job_annotations;
 use crate::jobs::webhooks::{Denial, base_webhook, validation};
+use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::PodSet;
@@ -79,8 +80,8 @@ pub(crate) struct RayServiceStatus {
 
 impl RayServiceStatuses {
     fn is_ready(&self) -> bool {
-        let mut conditions = self.conditions.iter().flatten();
-        conditions.any(|c| c.type_ == "Ready" && c.status == "True")
+        let conditions = self.conditions.as_deref().unwrap_or_default();
+        is_condition_true(conditions, "Ready")
     }
 
     fn active_cluster_name(&self) -> &str {

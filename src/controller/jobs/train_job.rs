@@ -21,6 +21,7 @@ use super::training_runtime::{
 };
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use crate::object_meta;
+use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
@@ -145,8 +146,7 @@ impl JobKind for TrainJobKind {
 
     fn finished(job: &TrainJob) -> Option<JobResult> {
         let end = |type_: &str, success| {
-            let mut conditions = job.status.conditions.iter();
-            let end = conditions.find(|c| c.type_ == type_ && c.status == "True")?;
+            let end = find_true_condition(&job.status.conditions, type_)?;
             Some(JobResult {
                 success,
                 message: end.message.clone(),

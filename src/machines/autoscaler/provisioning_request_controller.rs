@@ -13,6 +13,7 @@ use super::conditions::{ConditionUpdate, RequestState};
 use super::scale_down::ScaleDown;
 use super::{capacity, conditions};
 use crate::nodes::{VirtualNodeController, is_managed};
+use kueue_lab_api::conditions::set_condition;
 use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
@@ -218,20 +219,7 @@ impl ProvisioningRequestController {
                 last_transition_time: time.clone(),
                 observed_generation: request.metadata.generation,
             };
-            match conditions.iter_mut().find(|c| c.type_ == kind) {
-                Some(old) => {
-                    let since = if old.status == new.status {
-                        old.last_transition_time.clone()
-                    } else {
-                        new.last_transition_time.clone()
-                    };
-                    *old = Condition {
-                        last_transition_time: since,
-                        ..new
-                    };
-                }
-                None => conditions.push(new),
-            }
+            set_condition(&mut conditions, new);
         }
         if conditions != request.status.conditions {
             let api: Api<ProvisioningRequest> =

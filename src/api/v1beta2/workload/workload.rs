@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 #[cfg(test)]
 use super::cel_rules;
 use super::{WorkloadSpec, WorkloadStatus};
+use crate::conditions::{find_condition, is_condition_true};
 #[cfg(test)]
 use crate::schema::cel;
 
@@ -22,11 +23,11 @@ kind! {
 impl Workload {
     /// The condition of a type, if any.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.status.conditions.iter().find(|c| c.type_ == type_)
+        find_condition(&self.status.conditions, type_)
     }
 
     /// Whether the condition of a type is set and true.
     pub fn is_condition_true(&self, type_: &str) -> bool {
-        self.condition(type_).is_some_and(|c| c.status == "True")
+        is_condition_true(&self.status.conditions, type_)
     }
 }

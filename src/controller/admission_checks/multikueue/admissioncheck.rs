@@ -2,6 +2,7 @@
 
 use super::context::MultiKueueContext;
 use crate::admission_checks::active_condition::{admission_check_queue, write_active_condition};
+use kueue_lab_api::conditions::find_condition;
 use kueue_lab_api::constants::{self as c, active};
 use kueue_lab_api::v1beta2::{AdmissionCheck, MultiKueueCluster};
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult};
@@ -44,8 +45,7 @@ pub(super) fn start(mk: &MultiKueueContext) {
 
 /// The Active condition of a cluster.
 pub(super) fn active_condition(cluster: &MultiKueueCluster) -> Option<&Condition> {
-    let mut conditions = cluster.status.conditions.iter();
-    conditions.find(|condition| condition.type_ == c::ACTIVE)
+    find_condition(&cluster.status.conditions, c::ACTIVE)
 }
 
 /// Whether status, reason and message of two conditions are the same.

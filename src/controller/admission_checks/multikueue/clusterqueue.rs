@@ -14,6 +14,7 @@ use crate::informers::BY_CLUSTER_QUEUE;
 use crate::jobs::error::JobError;
 use crate::update::{update, update_status};
 use kueue_lab_admission::status::set_condition;
+use kueue_lab_api::conditions::find_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, LocalQueue, MultiKueueConfig, QuotaManagementMode, ResourceQuota,
@@ -281,8 +282,7 @@ async fn set_automation_condition(
         last_transition_time: Time(mk.shared.now()),
         observed_generation: queue.metadata.generation,
     };
-    let mut conditions = queue.status.conditions.iter();
-    let current = conditions.find(|condition| condition.type_ == TYPE);
+    let current = find_condition(&queue.status.conditions, TYPE);
     if is_same_state(current, Some(&condition)) {
         return Ok(());
     }

@@ -14,6 +14,7 @@ use super::super::PodInfo;
 use super::super::scheduling_loop::Scheduler;
 use crate::event_recorder::NewEvent;
 use crate::resource_claims::allocation;
+use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_runtime::ObjectKey;
 
 /// How often the conditions are read.
@@ -48,8 +49,7 @@ fn device_status<'a>(
 }
 
 fn true_condition<'a>(status: &'a AllocatedDeviceStatus, type_: &str) -> Option<&'a Condition> {
-    let mut conditions = status.conditions.iter().flatten();
-    conditions.find(|c| c.type_ == type_ && c.status == "True")
+    find_true_condition(status.conditions.as_deref()?, type_)
 }
 
 /// Whether all devices of a claim are ready.
