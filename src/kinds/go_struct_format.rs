@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::unified_diff;
 use kueue_lab_apimachinery::schema::{self, Schema, StructSchema, ValueType};
-use kueue_lab_json::ValueExt;
+use kueue_lab_json::{ValueExt, html_escape};
 
 /// Diff of two pod specs in their internal form.
 pub(super) fn pod_spec_diff(old: &Value, new: &Value) -> String {
@@ -104,7 +104,7 @@ const HOST_FIELDS: [&str; 5] = [
 /// line.
 fn render(schema: &Schema, value: &Value, indent: Option<usize>) -> String {
     match (&schema.value_type, value) {
-        (ValueType::Struct(_), value) if prints_as_json(schema) => escaped(value),
+        (ValueType::Struct(_), value) if prints_as_json(schema) => html_escape(&value.to_string()),
         (ValueType::Struct(value_type), _) => {
             let fields = match schema.name.as_ref() {
                 "v1.PodSpec" => pod_spec_fields(value_type, value, deeper(indent)),
@@ -130,7 +130,7 @@ fn render(schema: &Schema, value: &Value, indent: Option<usize>) -> String {
             enclose('{', '}', map.iter().map(entry).collect(), indent)
         }
         (ValueType::List(_) | ValueType::Map(_), _) => "null".into(),
-        (_, value) => escaped(value),
+        (_, value) => html_escape(&value.to_string()),
     }
 }
 
@@ -160,16 +160,10 @@ fn enclose(open: char, close: char, parts: Vec<String>, indent: Option<usize>) -
 
 fn entry(name: &str, value: &str, indent: Option<usize>) -> String {
     let space = if indent.is_some() { " " } else { "" };
-    format!("{}:{space}{value}", escaped(&name.into()))
-}
-
-/// JSON as Go's `encoding/json` writes it, with `<`, `>` and `&` escaped.
-fn escaped(value: &Value) -> String {
-    value
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
+    format!(
+        "{}:{space}{value}",
+        html_escape(&Value::from(name).to_string())
+    )
 }
 
 fn fields(value_type: &StructSchema, value: &Value, indent: Option<usize>) -> Vec<String> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use kueue_lab_json::html_escape;
 use kueue_lab_quantity::Quantity;
 
 /// How Go encodes a value.
@@ -299,15 +300,8 @@ fn members<'a>(
 
 /// Encodes a string as Go does.
 fn text(out: &mut String, value: &str) {
-    let plain = serde_json::to_string(value).unwrap_or_default();
-    for ch in plain.chars() {
-        match ch {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", ch as u32));
-            }
-            ch => out.push(ch),
-        }
-    }
+    let json = serde_json::to_string(value).unwrap_or_default();
+    out.push_str(&html_escape(&json));
 }
 
 #[cfg(test)]

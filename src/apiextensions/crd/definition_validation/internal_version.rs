@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::schema_accessors;
+use kueue_lab_json::html_escape;
 
 /// The Go type of a field, which determines how its unset value is printed.
 #[derive(Clone, Copy)]
@@ -221,7 +222,7 @@ fn value(given: Option<&Value>, held: GoFieldType) -> String {
         };
     };
     match held {
-        Text | Flag | Pointer => escaped(&given.to_string()),
+        Text | Flag | Pointer => html_escape(&given.to_string()),
         Schema => schema(given),
         SchemaList => each(given, schema),
         Rules => each(given, rule),
@@ -240,7 +241,7 @@ fn value(given: Option<&Value>, held: GoFieldType) -> String {
         Dependencies => named(given, |d| match d {
             Value::Array(_) => format!(
                 "{{\"Schema\":null,\"Property\":{}}}",
-                escaped(&d.to_string())
+                html_escape(&d.to_string())
             ),
             one => format!("{{\"Schema\":{},\"Property\":null}}", schema(one)),
         }),
@@ -265,7 +266,7 @@ fn named(map: &Value, f: fn(&Value) -> String) -> String {
         .map(|(name, value)| {
             format!(
                 "{}:{}",
-                escaped(&Value::from(name.as_str()).to_string()),
+                html_escape(&Value::from(name.as_str()).to_string()),
                 f(value)
             )
         })
@@ -275,13 +276,4 @@ fn named(map: &Value, f: fn(&Value) -> String) -> String {
 
 fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
-}
-
-/// Escapes JSON as Go's encoder does, including HTML characters.
-fn escaped(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
 }
