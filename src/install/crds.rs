@@ -13,7 +13,7 @@ use kube::Client;
 use kube::api::{ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
-use super::{InstallError, WebhookEndpoint, dynamic_objects};
+use super::{InstallError, WebhookEndpoint, dynamic_objects, is_managed_by_lab};
 use kueue_lab_api::crds::{CRDS, Conversion, Crd};
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_clock::Clock;
@@ -83,7 +83,7 @@ fn plan(crd: &Crd, existing: Option<&DynamicObject>) -> Result<CrdPlan, InstallE
     let Some(existing) = existing else {
         return Ok(CrdPlan::Own);
     };
-    if crd.group != GROUP && !dynamic_objects::is_managed_by_lab(existing) {
+    if crd.group != GROUP && !is_managed_by_lab(existing) {
         return Ok(CrdPlan::Leave);
     }
     let stored = existing.data["status"]["storedVersions"].as_array();
@@ -99,13 +99,11 @@ fn plan(crd: &Crd, existing: Option<&DynamicObject>) -> Result<CrdPlan, InstallE
     let recorded = annotations
         .and_then(|a| a.get(CONVERSION_BEFORE_ANNOTATION))
         .and_then(|n| serde_json::from_str(n).ok());
-    Ok(
-        match (recorded, dynamic_objects::is_managed_by_lab(existing)) {
-            (Some(recorded), _) => CrdPlan::Adopt(recorded),
-            (None, true) => CrdPlan::Own,
-            (None, false) => CrdPlan::Adopt(existing.data["spec"]["conversion"].clone()),
-        },
-    )
+    Ok(match (recorded, is_managed_by_lab(existing)) {
+        (Some(recorded), _) => CrdPlan::Adopt(recorded),
+        (None, true) => CrdPlan::Own,
+        (None, false) => CrdPlan::Adopt(existing.data["spec"]["conversion"].clone()),
+    })
 }
 
 /// The desired CRD.

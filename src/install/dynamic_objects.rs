@@ -77,14 +77,6 @@ pub(super) async fn apply(
     applied.map_err(|e| InstallError::of("patch", describe(kind, &name), e))
 }
 
-/// Whether an object has the lab's label.
-pub(super) fn is_managed_by_lab(object: &DynamicObject) -> bool {
-    let labels = object.metadata.labels.as_ref();
-    labels
-        .and_then(|l| l.get(MANAGED_BY.0))
-        .is_some_and(|v| v == MANAGED_BY.1)
-}
-
 /// The objects of a kind that a label selector matches, in one or all namespaces; none if the
 /// cluster does not serve the kind.
 pub(super) async fn list(

@@ -25,7 +25,7 @@ pub use cert_rotator::{CertRotator, CertificateSecret};
 pub use cluster_roles::cluster_roles;
 pub use error::InstallError;
 pub use installer::{Installer, WebhookEndpoint};
-pub use managed_by::{MANAGED_BY, selector};
+pub use managed_by::{MANAGED_BY, is_managed_by_lab, selector};
 pub use uninstall::UninstallReport;
 pub use webhook_configurations::FailurePolicy;
 pub use webhook_route::WebhookRoute;

@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 
 use super::UninstallReport;
 use crate::crds::{self, CONVERSION_BEFORE_ANNOTATION};
-use crate::{InstallError, dynamic_objects, selector};
+use crate::{InstallError, dynamic_objects, is_managed_by_lab, selector};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::crds::{CRDS, Crd};
 use kueue_lab_clock::Clock;
@@ -54,7 +54,7 @@ pub(super) async fn delete_crds(
     for crd in CRDS {
         let existing =
             dynamic_objects::get(client, &crds::crd_api_resource(), None, &crd.name()).await?;
-        let Some(existing) = existing.filter(dynamic_objects::is_managed_by_lab) else {
+        let Some(existing) = existing.filter(is_managed_by_lab) else {
             continue;
         };
         let annotations = existing.metadata.annotations.as_ref();
@@ -133,7 +133,7 @@ pub(super) async fn delete_managed_objects(
     }
     let kind = dynamic_objects::api_resource::<Namespace>();
     let existing = dynamic_objects::get(client, &kind, None, namespace).await?;
-    if existing.is_some_and(|existing| dynamic_objects::is_managed_by_lab(&existing)) {
+    if existing.is_some_and(|existing| is_managed_by_lab(&existing)) {
         dynamic_objects::delete(client, &kind, None, namespace).await?;
         // Waits, so that the next install does not find a terminating namespace.
         dynamic_objects::ensure_deleted(client, clock, &kind, namespace).await?;

@@ -10,7 +10,7 @@ use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
 
 use super::PreflightError;
-use kueue_lab_install::MANAGED_BY;
+use kueue_lab_install::is_managed_by_lab;
 
 /// The default name of upstream's leader election Lease.
 const LEADER_ELECTION_ID: &str = "c1f6bfd2.kueue.x-k8s.io";
@@ -90,14 +90,10 @@ pub(super) fn items_or_forbidden<K: Clone>(
     }
 }
 
-pub(super) fn is_managed_by_lab(labels: &std::collections::BTreeMap<String, String>) -> bool {
-    labels.get(MANAGED_BY.0).is_some_and(|v| v == MANAGED_BY.1)
-}
-
 /// Recognizes upstream's manager: by its labels, or by its image however it was installed.
 fn manager(deployment: &Deployment) -> Option<UpstreamKueue> {
     let spec = deployment.spec.as_ref()?;
-    if spec.replicas == Some(0) || is_managed_by_lab(deployment.labels()) {
+    if spec.replicas == Some(0) || is_managed_by_lab(deployment) {
         return None;
     }
     let pod = spec.template.spec.as_ref()?;
@@ -143,6 +139,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use kueue_lab_install::MANAGED_BY;
 
     fn deployment(labels: Value, image: &str, replicas: i32) -> Deployment {
         serde_json::from_value(json!({

@@ -9,8 +9,9 @@ use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
 
 use super::PreflightError;
-use super::upstream::{is_managed_by_lab, items_or_forbidden};
+use super::upstream::items_or_forbidden;
 use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_install::is_managed_by_lab;
 
 /// Webhook configurations of others for Kueue's kinds that fail closed, as `kind/name`. Without
 /// read permission none are found.
@@ -45,7 +46,7 @@ fn configuration_of_other_kueue<'a, K: ResourceExt>(
     configuration: &K,
     mut hooks: impl Iterator<Item = WebhookRules<'a>>,
 ) -> Option<String> {
-    let is = !is_managed_by_lab(configuration.labels()) && hooks.any(matches_kueue_kinds);
+    let is = !is_managed_by_lab(configuration) && hooks.any(matches_kueue_kinds);
     is.then(|| format!("{kind}/{}", configuration.name_any()))
 }
 
