@@ -37,7 +37,7 @@ pub(super) fn read(body: &[u8], strict: bool) -> Result<(Value, Vec<String>), Ap
 pub(super) fn apply(target: &mut Value, patch: &Value) {
     let Value::Object(changes) = patch else {
         *target = patch.clone();
-        prune(target);
+        discard_nulls(target);
         return;
     };
     if !target.is_object() {
@@ -54,13 +54,13 @@ pub(super) fn apply(target: &mut Value, patch: &Value) {
 }
 
 /// Removes null members of objects, including objects in lists; null list items remain.
-fn prune(value: &mut Value) {
+pub(super) fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, v| !v.is_null());
-            map.values_mut().for_each(prune);
+            map.values_mut().for_each(discard_nulls);
         }
-        Value::Array(items) => items.iter_mut().for_each(prune),
+        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
         _ => {}
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::apply_patch::unprocessable;
+use super::json_merge_patch::discard_nulls;
 use super::patch_steps::{PatchSteps, TooManySteps};
 use crate::api_error::ApiError;
 use crate::schema::go_format::go_text;
@@ -390,17 +391,6 @@ fn remove_directives(value: Value) -> Option<Value> {
             items.into_iter().filter_map(remove_directives).collect(),
         )),
         other => Some(other),
-    }
-}
-
-fn discard_nulls(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.retain(|_, v| !v.is_null());
-            map.values_mut().for_each(discard_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
-        _ => {}
     }
 }
 
