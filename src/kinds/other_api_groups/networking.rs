@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::builtin_strategy::BuiltinStrategy;
+use crate::pod::container::port_number;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_apimachinery::ip_validation::{Cidr, cidr};
@@ -280,12 +281,6 @@ fn object_reference(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Va
                 errors.invalid_for_each(&path.child(field), text, messages);
             }
         }
-    }
-}
-
-fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
-    for message in name_validation::port_number(number) {
-        errors.invalid(path, number, message);
     }
 }
 
