@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kueue_lab_admission::cache::HierarchyNodeKind;
 use kueue_lab_admission::engine::ExhaustedLimit;
 use kueue_lab_admission::resources::FlavorResource;
+use kueue_lab_json::ValueExt;
 use kueue_lab_presets::Manifest;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
@@ -75,7 +76,7 @@ fn add_policies(parts: &mut Parts, queue: &str, spec: &Value) {
         ),
     ];
     for (policy, pointer) in policies {
-        if !matches!(text(spec, pointer), "" | "Never") {
+        if !matches!(spec.text(pointer), "" | "Never") {
             parts.insert(policy_part(queue, policy));
         }
     }
@@ -83,7 +84,7 @@ fn add_policies(parts: &mut Parts, queue: &str, spec: &Value) {
 
 /// The quotas and limits of an object; limits have no effect without a parent.
 fn add_limits(parts: &mut Parts, object: (&str, &str), spec: &Value, parent: &str) {
-    let has_parent = !text(spec, parent).is_empty();
+    let has_parent = !spec.text(parent).is_empty();
     each_quota(spec, |flavor, resource, quota| {
         let is_positive = |field| amount(quota, field).is_some_and(|amount| amount > 0);
         let fields = [
@@ -104,10 +105,10 @@ fn add_limits(parts: &mut Parts, object: (&str, &str), spec: &Value, parent: &st
 }
 
 fn each_quota(spec: &Value, mut each: impl FnMut(&str, &str, &Value)) {
-    for group in items(spec, "resourceGroups") {
-        for flavor in items(group, "flavors") {
-            for quota in items(flavor, "resources") {
-                each(text(flavor, "/name"), text(quota, "/name"), quota);
+    for group in spec.list("/resourceGroups") {
+        for flavor in group.list("/flavors") {
+            for quota in flavor.list("/resources") {
+                each(flavor.text("/name"), quota.text("/name"), quota);
             }
         }
     }
@@ -120,12 +121,12 @@ fn amount(quota: &Value, field: &str) -> Option<i128> {
 /// Records what a version of a Workload exercises: its queue and flavors.
 pub(crate) fn record_workload(parts: &mut Parts, workload: &Value) {
     let admission = &workload["status"]["admission"];
-    let queue = text(admission, "/clusterQueue");
+    let queue = admission.text("/clusterQueue");
     if queue.is_empty() {
         return;
     }
     parts.insert(queue_part(queue));
-    for pod_set in items(admission, "podSetAssignments") {
+    for pod_set in admission.list("/podSetAssignments") {
         for flavor in pod_set["flavors"].as_object().into_iter().flatten() {
             parts.insert(flavor_part(queue, flavor.1.as_str().unwrap_or_default()));
         }

@@ -11,6 +11,7 @@ use kube::runtime::watcher::{Config, Event};
 use kueue_lab_admission::engine::ExhaustedLimit;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_clock::Clock;
+use kueue_lab_json::ValueExt;
 use kueue_lab_runtime::{Api, value_watcher};
 use serde_json::Value;
 
@@ -313,8 +314,8 @@ impl ObservedState {
         let shown = matching.iter().take(MAX_SHOWN);
         let mut lines: Vec<String> = shown
             .map(|object| match values_text(object, expected) {
-                values if values.is_empty() => format!("{} exists", name_of(object)),
-                values => format!("{} has {values}", name_of(object)),
+                values if values.is_empty() => format!("{} exists", object.name()),
+                values => format!("{} has {values}", object.name()),
             })
             .collect();
         match matching.len() {
@@ -342,13 +343,13 @@ impl ObservedState {
         }
         let matching = selected.len() - mismatches.len();
         if mismatches.is_empty() {
-            let names = selected.iter().take(MAX_SHOWN).map(|o| name_of(o));
+            let names = selected.iter().take(MAX_SHOWN).map(|o| o.name());
             let names: Vec<_> = names.collect();
             return format!("{matching} match: {}", names.join(", "));
         }
         let shown = mismatches.iter().take(MAX_SHOWN);
         let mut lines: Vec<String> = shown
-            .map(|(object, mismatch)| format!("{}: {mismatch}", name_of(object)))
+            .map(|(object, mismatch)| format!("{}: {mismatch}", object.name()))
             .collect();
         if mismatches.len() > MAX_SHOWN {
             lines.push(format!("and {} more", mismatches.len() - MAX_SHOWN));
@@ -380,12 +381,8 @@ pub(super) fn resource((api_version, kind): &ApiVersionKind) -> ApiResource {
 }
 
 fn key(object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    (text("namespace").to_owned(), text("name").to_owned())
-}
-
-fn name_of(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
+    let namespace = object.text("/metadata/namespace");
+    (namespace.to_owned(), object.name().to_owned())
 }
 
 /// The creation timestamp; RFC 3339 in whole seconds sorts as text.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use kueue_lab_api::constants as c;
+use kueue_lab_json::ValueExt;
 use kueue_lab_presets::Manifest;
 use serde_json::Value;
 
@@ -13,16 +14,16 @@ use super::manager_objects::NAME;
 pub(crate) fn without_multikueue(manifests: &mut Vec<Manifest>) {
     let checks = manifests.iter().filter(|m| is_multikueue_check(&m.object));
     let checks: BTreeSet<String> = checks
-        .map(|manifest| text(&manifest.object, "/metadata/name").to_owned())
+        .map(|manifest| manifest.object.text("/metadata/name").to_owned())
         .chain([NAME.to_owned()])
         .collect();
     manifests.retain(|manifest| {
-        let kind = text(&manifest.object, "/kind");
+        let kind = manifest.object.text("/kind");
         !is_multikueue_check(&manifest.object)
             && !matches!(kind, "MultiKueueCluster" | "MultiKueueConfig")
     });
     for manifest in manifests {
-        if text(&manifest.object, "/kind") == "ClusterQueue" {
+        if manifest.object.text("/kind") == "ClusterQueue" {
             remove_checks(&mut manifest.object, &checks);
         }
     }
@@ -34,8 +35,8 @@ fn text<'a>(object: &'a Value, path: &str) -> &'a str {
 }
 
 fn is_multikueue_check(object: &Value) -> bool {
-    text(object, "/kind") == "AdmissionCheck"
-        && text(object, "/spec/controllerName") == c::MULTI_KUEUE_CONTROLLER
+    object.text("/kind") == "AdmissionCheck"
+        && object.text("/spec/controllerName") == c::MULTI_KUEUE_CONTROLLER
 }
 
 fn remove_checks(queue: &mut Value, checks: &BTreeSet<String>) {
@@ -47,7 +48,7 @@ fn remove_checks(queue: &mut Value, checks: &BTreeSet<String>) {
     let Some(rules) = rules.and_then(Value::as_array_mut) else {
         return;
     };
-    rules.retain(|rule| !checks.contains(text(rule, "/name")));
+    rules.retain(|rule| !checks.contains(rule.text("/name")));
     if rules.is_empty() {
         spec.remove("admissionChecksStrategy");
     }

@@ -1,7 +1,8 @@
 //! [`CohortTree`]: how much of a quota other ClusterQueues can borrow.
 
-use super::queue_fields::{Quota, amount, quotas, text};
+use super::queue_fields::{Quota, amount, quotas};
 use crate::Manifest;
+use kueue_lab_json::ValueExt;
 
 /// The longest path to a root. A longer one is a cycle, in which Kueue admits nothing.
 const MAX_DEPTH: usize = 64;
@@ -29,7 +30,7 @@ impl<'m> CohortTree<'m> {
         quota: &Quota<'_>,
     ) -> Vec<&'m Manifest> {
         let borrowable = |is_borrower: IsBorrower<'_>| {
-            let cohort = text(&queue.object, "/spec/cohortName");
+            let cohort = queue.object.text("/spec/cohortName");
             self.borrowable(cohort, &queue.key.name, quota, is_borrower, MAX_DEPTH)
         };
         let is_alone = |other: &Manifest| {
@@ -67,7 +68,7 @@ impl<'m> CohortTree<'m> {
         let Some(object) = self.cohort(cohort) else {
             return within;
         };
-        let parent = text(&object.object, "/spec/parentName");
+        let parent = object.object.text("/spec/parentName");
         let above = self.borrowable(parent, cohort, quota, is_borrower, depth - 1);
         within.saturating_add(above.min(limit(object, quota, "lendingLimit")))
     }
@@ -86,7 +87,7 @@ impl<'m> CohortTree<'m> {
             return 0;
         };
         let is_child = |child: &&Manifest, field: &str| {
-            text(&child.object, field) == cohort && Some(child.key.name.as_str()) != except
+            child.object.text(field) == cohort && Some(child.key.name.as_str()) != except
         };
         let queues = self.queues.iter().copied();
         let queues = queues.filter(|queue| is_child(queue, "/spec/cohortName"));

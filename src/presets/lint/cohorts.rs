@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::Lint;
 use super::engine_quotas::EngineQuotas;
-use super::queue_fields::{Quota, policy, quotas, text};
+use super::queue_fields::{Quota, policy, quotas};
 use crate::Manifest;
+use kueue_lab_json::ValueExt;
 
 /// Policies towards other queues of a ClusterQueue that has no cohort.
 pub(super) fn without_cohort(queue: &Manifest) -> Vec<Lint> {
-    if !text(&queue.object, "/spec/cohortName").is_empty() {
+    if !queue.object.text("/spec/cohortName").is_empty() {
         return Vec::new();
     }
     let policies = [
@@ -141,7 +142,7 @@ impl<'m> CohortMembers<'m> {
     fn has_parent(&self, queue: &Manifest) -> bool {
         let cohort = cohort_of(queue);
         self.cohorts.iter().any(|other| {
-            other.key.name == cohort && !text(&other.object, "/spec/parentName").is_empty()
+            other.key.name == cohort && !other.object.text("/spec/parentName").is_empty()
         })
     }
 
@@ -152,8 +153,8 @@ impl<'m> CohortMembers<'m> {
         let is_plain = || {
             self.cohorts.iter().all(|other| {
                 let is_named = other.key.name == cohort;
-                let is_child = text(&other.object, "/spec/parentName") == cohort;
-                let has_parent = !text(&other.object, "/spec/parentName").is_empty();
+                let is_child = other.object.text("/spec/parentName") == cohort;
+                let has_parent = !other.object.text("/spec/parentName").is_empty();
                 let has_quota = other.object["spec"]["resourceGroups"].is_array();
                 !is_child && !(is_named && (has_parent || has_quota))
             })
@@ -180,5 +181,5 @@ impl<'m> CohortMembers<'m> {
 }
 
 fn cohort_of(queue: &Manifest) -> &str {
-    text(&queue.object, "/spec/cohortName")
+    queue.object.text("/spec/cohortName")
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_lab_api::config::{Configuration, ResourceTransformation};
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::Lint;
-use super::queue_fields::{Quota, items, quotas, text};
+use super::queue_fields::{Quota, quotas};
 use crate::Manifest;
 
 /// A node, as far as warnings need it.
@@ -68,7 +69,7 @@ impl<'m> NodeCapacity<'m> {
     pub(super) fn lints(&self) -> Vec<Lint> {
         let has_checks = |queue: &Manifest| {
             let strategy = &queue.object["spec"]["admissionChecksStrategy"];
-            !items(strategy, "admissionChecks").is_empty()
+            !strategy.list("/admissionChecks").is_empty()
         };
         let checked = self.queues.iter().filter(|queue| has_checks(queue));
         let checked: BTreeSet<&str> = checked.flat_map(|queue| flavor_names(queue)).collect();
@@ -92,17 +93,17 @@ impl<'m> NodeCapacity<'m> {
     /// The nodes with the labels of a flavor and of its topology.
     fn matching_nodes(&self, flavor: &Manifest) -> Vec<&'m LabNode> {
         let spec = &flavor.object["spec"];
-        let topology = text(spec, "/topologyName");
+        let topology = spec.text("/topologyName");
         let of_name = |t: &&&Manifest| t.key.name == topology && !topology.is_empty();
         let levels = self.topologies.iter().find(of_name);
-        let levels = levels.map_or(&[][..], |t| items(&t.object["spec"], "levels"));
+        let levels = levels.map_or(&[][..], |t| t.object.list("/spec/levels"));
         let labels = spec["nodeLabels"].as_object();
         let matches = |node: &&LabNode| {
             let mut labels = labels.into_iter().flatten();
             let has_label = |(key, value): (&String, &Value)| {
                 node.labels.get(key).map(String::as_str) == value.as_str()
             };
-            let has_level = |level: &Value| node.labels.contains_key(text(level, "/nodeLabel"));
+            let has_level = |level: &Value| node.labels.contains_key(level.text("/nodeLabel"));
             labels.all(has_label) && levels.iter().all(has_level)
         };
         self.nodes.iter().filter(matches).collect()

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Lint;
-use super::queue_fields::text;
 use crate::Manifest;
+use kueue_lab_json::ValueExt;
 
 /// Classes of equal value where only lower priorities are preempted. With fair sharing `borrowWithinCohort` has no
 /// effect.
@@ -21,7 +21,7 @@ pub(super) fn priority_classes(
     let lower = |queue: &&&Manifest| {
         let mut used = policies.iter().filter(|(_, is_used)| *is_used);
         used.any(|(name, _)| {
-            text(&queue.object, &format!("/spec/preemption/{name}")) == "LowerPriority"
+            queue.object.text(&format!("/spec/preemption/{name}")) == "LowerPriority"
         })
     };
     let Some(queue) = queues.iter().find(lower) else {

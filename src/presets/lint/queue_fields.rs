@@ -1,5 +1,6 @@
 //! Reads fields of the objects that warnings are about.
 
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
 
 /// A policy that is set and not `Never`.
 pub(super) fn policy<'v>(queue: &'v Manifest, pointer: &str) -> Option<&'v str> {
-    let policy = text(&queue.object, pointer);
+    let policy = queue.object.text(pointer);
     (!policy.is_empty() && policy != "Never").then_some(policy)
 }
 
@@ -23,17 +24,14 @@ pub(super) fn items<'v>(object: &'v Value, field: &str) -> &'v [Value] {
 /// The quotas of a ClusterQueue or Cohort.
 pub(super) fn quotas(queue: &Manifest) -> Vec<Quota<'_>> {
     let mut quotas = Vec::new();
-    for (g, group) in items(&queue.object["spec"], "resourceGroups")
-        .iter()
-        .enumerate()
-    {
-        for (f, flavor) in items(group, "flavors").iter().enumerate() {
-            for (r, quota) in items(flavor, "resources").iter().enumerate() {
+    for (g, group) in queue.object.list("/spec/resourceGroups").iter().enumerate() {
+        for (f, flavor) in group.list("/flavors").iter().enumerate() {
+            for (r, quota) in flavor.list("/resources").iter().enumerate() {
                 let path = format!("spec.resourceGroups[{g}].flavors[{f}].resources[{r}]");
                 quotas.push(Quota {
                     path,
-                    flavor: text(flavor, "/name"),
-                    resource: text(quota, "/name"),
+                    flavor: flavor.text("/name"),
+                    resource: quota.text("/name"),
                     fields: quota,
                 });
             }

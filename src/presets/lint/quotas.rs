@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Lint;
 use super::engine_quotas::EngineQuotas;
-use super::queue_fields::{Quota, amount, quotas, text};
+use super::queue_fields::{Quota, amount, quotas};
 use crate::Manifest;
+use kueue_lab_json::ValueExt;
 
 /// Lending limits that do not limit.
 pub(super) fn lending_limits(queue: &Manifest) -> Vec<Lint> {
@@ -28,7 +29,7 @@ pub(super) fn lending_limits(queue: &Manifest) -> Vec<Lint> {
 
 /// Lending limits of Cohorts that do not limit.
 pub(super) fn lending_limits_of_cohort(cohort: &Manifest, engine: &EngineQuotas) -> Vec<Lint> {
-    if text(&cohort.object, "/spec/parentName").is_empty() {
+    if cohort.object.text("/spec/parentName").is_empty() {
         return Vec::new();
     }
     let all = quotas(cohort).into_iter();
@@ -51,7 +52,7 @@ pub(super) fn no_quota(queue: &Manifest, engine: &EngineQuotas) -> Vec<Lint> {
     for quota in quotas(queue) {
         of_resource.entry(quota.resource).or_default().push(quota);
     }
-    let has_cohort = !text(&queue.object, "/spec/cohortName").is_empty();
+    let has_cohort = !queue.object.text("/spec/cohortName").is_empty();
     let mut lints = Vec::new();
     for (resource, quotas) in of_resource {
         let usable = quotas.iter().map(|quota| engine.can_use(queue, quota));

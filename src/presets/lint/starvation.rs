@@ -2,18 +2,18 @@
 
 use super::Lint;
 use super::cohort_tree::CohortTree;
-use super::queue_fields::{amount, policy, quotas, text};
+use super::queue_fields::{amount, policy, quotas};
 use crate::Manifest;
+use kueue_lab_json::ValueExt;
 
 /// Whether workloads can be submitted to a ClusterQueue and admitted: it is not stopped, and has a LocalQueue. If
 /// there are no LocalQueues at all, they are elsewhere.
 pub(super) fn has_workloads(queue: &Manifest, local_queues: &[&Manifest]) -> bool {
     let is_stopped = matches!(
-        text(&queue.object, "/spec/stopPolicy"),
+        queue.object.text("/spec/stopPolicy"),
         "Hold" | "HoldAndDrain"
     );
-    let is_of_queue =
-        |local: &&Manifest| text(&local.object, "/spec/clusterQueue") == queue.key.name;
+    let is_of_queue = |local: &&Manifest| local.object.text("/spec/clusterQueue") == queue.key.name;
     !is_stopped && (local_queues.is_empty() || local_queues.iter().any(is_of_queue))
 }
 

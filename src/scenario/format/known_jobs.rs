@@ -4,6 +4,7 @@ use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
 use crate::glob::glob_matches;
 use crate::pod_selection::PodSelection;
+use kueue_lab_json::ValueExt;
 use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;
 
@@ -91,8 +92,8 @@ pub(crate) fn can_create_others(action: &StepAction) -> bool {
 }
 
 fn full_name(job: &Value) -> FullName {
-    let text = |field: &str| job["metadata"][field].as_str().unwrap_or_default();
-    (text("namespace").to_owned(), text("name").to_owned())
+    let namespace = job.text("/metadata/namespace");
+    (namespace.to_owned(), job.name().to_owned())
 }
 
 /// The first job of an expectation that is none of the `jobs` so far, or of those `of_case` if these are known and
