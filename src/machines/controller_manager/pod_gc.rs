@@ -75,11 +75,11 @@ pub(super) fn start(context: &Context, shared: &SharedInformers) {
     context.tasks.spawn("pod-gc", async move {
         collector.nodes.wait_for_cache_sync().await;
         collector.pods.wait_for_cache_sync().await;
-        let surplus_collector = collector.clone();
+        let terminated_pod_collector = collector.clone();
         surplus.run(&run, "pod-gc", 1, move |()| {
-            let surplus_collector = surplus_collector.clone();
+            let terminated_pod_collector = terminated_pod_collector.clone();
             async move {
-                surplus_collector
+                terminated_pod_collector
                     .gc_terminated(TERMINATED_POD_THRESHOLD)
                     .await
             }

@@ -19,7 +19,7 @@ pub(super) trait Authorizer: Send + Sync + 'static {
     async fn may_get_logs(&self, client: &CertificateSubject) -> Result<bool, String>;
 }
 
-/// Asks the API server.
+/// Authorizes by the API server.
 pub(super) struct SubjectAccessReviews {
     pub(super) client: Client,
 }

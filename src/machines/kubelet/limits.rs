@@ -5,10 +5,10 @@ use kueue_lab_shell::{MAX_RETAINED, ScriptLimits};
 
 use super::streams::STORAGE;
 
-/// What to do at a limit of scripts.
+/// The remedy at a limit of scripts.
 const ANNOTATIONS: &str = "annotations kueue-lab.dev/run-for and kueue-lab.dev/exit-code";
 
-/// The limits of containers: name, value, meaning, and what to do to raise or avoid each.
+/// The limits of containers: name, value, meaning, and how to raise or avoid each.
 pub fn limits() -> impl Iterator<Item = (&'static str, u64, &'static str, &'static str)> {
     let script = ScriptLimits::default();
     let limits: [(_, usize, _, _); 8] = [

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-/// What the scripts contain whose interpretation may take long.
+/// The constructs of scripts whose interpretation may take long.
 const LOOPS: [&str; 6] = ["for", "while", "until", "$(", "`", ".."];
 
 /// Whether the program of a container of the pod is derived from a script that may take long.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::pod_workers::Kubelet;
 use crate::pods::phase;
 
-/// The port of a kubelet whose node does not tell it.
+/// The default port of a kubelet, if the status of its node has none.
 const KUBELET_PORT: i32 = 10250;
 /// Bytes that are buffered in each direction of a connection.
 const BUFFER: usize = 64 << 10;

@@ -3,7 +3,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-/// What such a container does.
+/// The behaviour of such a container.
 #[derive(Debug)]
 pub(super) enum WrappedCommand<'a> {
     /// Prepares the pod and exits.

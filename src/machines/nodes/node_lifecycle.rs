@@ -78,9 +78,9 @@ impl NodeLifecycleController {
         let Some(status) = ready(&node) else {
             return self.reconcile_never_updated(&node, now).await;
         };
-        let silent_at = self.health.grace_period_end(name);
-        let silent = silent_at.is_some_and(|at| at <= now);
-        if silent && status != "Unknown" {
+        let grace_period_end = self.health.grace_period_end(name);
+        let is_overdue = grace_period_end.is_some_and(|at| at <= now);
+        if is_overdue && status != "Unknown" {
             // The watch may lag behind: check the Lease on the server first.
             let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
             let lease = api.get_opt(name).await?;
@@ -94,7 +94,7 @@ impl NodeLifecycleController {
             self.write_taints(&node, taints).await?;
             return Ok(ReconcileResult::Requeue);
         }
-        Ok(match silent_at.filter(|at| *at > now) {
+        Ok(match grace_period_end.filter(|at| *at > now) {
             Some(at) => requeue_at(at, now),
             None => ReconcileResult::Done,
         })

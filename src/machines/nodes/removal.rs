@@ -9,7 +9,7 @@ use kueue_lab_runtime::api_errors::is_not_found;
 use super::fake_gpus;
 use super::virtual_node::MANAGED;
 
-/// What was removed.
+/// The counts of removed nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedNodes {
     /// Number of virtual nodes.

@@ -309,9 +309,9 @@ impl VirtualNodeController {
         let (client, clock) = (&shared.context.client, &shared.context.clock);
         let is_sparse = shared.heartbeats == Heartbeats::Sparse;
         let (mut start, mut next) = (None, clock.now());
-        let mut silent: BTreeSet<String> = BTreeSet::new();
+        let mut without_heartbeat: BTreeSet<String> = BTreeSet::new();
         let mut renewed = match is_sparse {
-            true => node_lease::renewed_lately(client, clock).await,
+            true => node_lease::recently_renewed(client, clock).await,
             false => BTreeSet::new(),
         };
         loop {
@@ -326,14 +326,17 @@ impl VirtualNodeController {
             let nodes = alive.len() + failed.len();
             let start = *start.get_or_insert(now);
             if is_sparse {
-                for node in failed.iter().filter(|n| !silent.contains(&n.name_any())) {
+                for node in failed
+                    .iter()
+                    .filter(|n| !without_heartbeat.contains(&n.name_any()))
+                {
                     node_lease::write_last_regular(client, clock, node, (start, nodes)).await;
                 }
                 let failed: BTreeSet<String> = failed.iter().map(|n| n.name_any()).collect();
-                if silent.iter().any(|name| !failed.contains(name)) {
+                if without_heartbeat.iter().any(|name| !failed.contains(name)) {
                     next = next.min(node_lease::next_regular(start, nodes, clock));
                 }
-                silent = failed;
+                without_heartbeat = failed;
             }
             if next <= now {
                 let renewed = std::mem::take(&mut renewed);

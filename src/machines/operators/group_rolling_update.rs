@@ -34,7 +34,7 @@ pub(super) struct LeaderStatefulSet {
     pub updated: bool,
 }
 
-/// What the StatefulSet of leaders should have.
+/// The desired state of the StatefulSet of leaders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeaderTarget {
     /// The first leader that is of the current revision.

@@ -1,4 +1,4 @@
-//! What a reconcile sees: the object, its pods and its other child objects.
+//! The observed state of a reconcile: the object, its pods and its other child objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) trait ObjectLookup {
     fn pod(&self, key: &ObjectKey) -> Option<Arc<Pod>>;
 }
 
-/// What a reconcile sees.
+/// The observed state of a reconcile.
 pub(super) struct Observed<'a> {
     /// The reconciled object.
     pub object: &'a DynamicObject,

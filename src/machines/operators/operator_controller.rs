@@ -47,12 +47,12 @@ struct OperatorController {
     pods: Informer<Pod>,
     jobs: Informer<Job>,
     kinds: Vec<WatchedKind>,
-    /// What was said not to be simulated, by object.
-    not_simulated: Mutex<HashMap<OperatorKey, NotSimulated>>,
+    /// The recorded warnings `NotSimulated`, by object.
+    not_simulated: Mutex<HashMap<OperatorKey, RecordedWarnings>>,
 }
 
-/// The UID of an object, and what was said about it.
-type NotSimulated = (Option<String>, BTreeSet<String>);
+/// The UID of an object, and the messages of its warnings.
+type RecordedWarnings = (Option<String>, BTreeSet<String>);
 
 /// Starts the operators of all kinds that the cluster serves, in the tasks of `context`.
 pub(crate) fn start(context: &Context, shared: &SharedInformers) {
@@ -186,7 +186,7 @@ impl OperatorController {
         }
     }
 
-    /// What a reconcile of `object` sees.
+    /// The observed state of a reconcile of `object`.
     fn observe<'a>(&'a self, operator: &Operator, object: &'a DynamicObject) -> Observed<'a> {
         let uid = object.uid().unwrap_or_default();
         let namespace = object.namespace().unwrap_or_default();
@@ -225,7 +225,7 @@ impl OperatorController {
         }
     }
 
-    /// What a reconcile of `object` does.
+    /// The plan of a reconcile of `object`.
     fn plan(&self, operator: &Operator, key: &OperatorKey, object: &DynamicObject) -> Plan {
         let observed = self.observe(operator, object);
         let mut plan = operator.plan(&observed);
@@ -237,23 +237,24 @@ impl OperatorController {
         plan
     }
 
-    /// Keeps only those warnings about what is not simulated that were not recorded before.
+    /// Removes the warnings `NotSimulated` that were recorded before.
     fn retain_new(&self, key: &OperatorKey, object: &DynamicObject, plan: &mut Plan) {
         let mut all = self.not_simulated.lock();
         let uid = object.uid();
-        let said = all
+        let recorded = all
             .get(key)
             .filter(|(of, _)| *of == uid)
-            .map(|(_, said)| said);
+            .map(|(_, messages)| messages);
         let mut now = BTreeSet::new();
         plan.warnings.retain(|warning| {
-            let is_new = |said: Option<&BTreeSet<String>>| {
-                said.is_none_or(|s| !s.contains(&warning.message))
+            let is_new = |recorded: Option<&BTreeSet<String>>| {
+                recorded.is_none_or(|messages| !messages.contains(&warning.message))
             };
-            warning.reason != NOT_SIMULATED || now.insert(warning.message.clone()) && is_new(said)
+            warning.reason != NOT_SIMULATED
+                || now.insert(warning.message.clone()) && is_new(recorded)
         });
-        if let Some(said) = said {
-            now.extend(said.iter().cloned());
+        if let Some(recorded) = recorded {
+            now.extend(recorded.iter().cloned());
         }
         if !now.is_empty() {
             all.insert(key.clone(), (uid, now));

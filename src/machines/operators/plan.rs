@@ -1,4 +1,4 @@
-//! The result of reconciling an object: what to create, delete, patch and write.
+//! The result of a reconcile: the objects to create, delete, patch and write.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl ChildReference {
     }
 }
 
-/// What a reconcile does.
+/// The plan of a reconcile.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// Child objects to delete.

@@ -61,7 +61,7 @@ impl Operator {
         resource(self.group, self.version, self.kind, self.plural)
     }
 
-    /// What the operator does with an object; nothing if another controller manages it.
+    /// The plan of the operator for an object; none if another controller manages it.
     pub(super) fn plan(&self, observed: &Observed<'_>) -> Plan {
         match self.is_managed_externally(observed.spec()) {
             true => Plan::default(),

@@ -19,7 +19,7 @@ pub(super) struct Candidate {
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
-/// Finds the best candidate; `obstacles` are the filter failures of the nodes, in order.
+/// Finds the best candidate; `failures` are the filter failures of the nodes, in order.
 ///
 /// # Errors
 /// There is none; the text is the reason at the end of the message.

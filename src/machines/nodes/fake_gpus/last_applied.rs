@@ -12,7 +12,7 @@ use super::RealNodes;
 /// The annotation.
 pub(super) const ANNOTATION: &str = "kueue-lab.dev/given";
 
-/// What the lab has applied to a node.
+/// The resources, labels and taints that the lab has applied to a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct LastApplied {

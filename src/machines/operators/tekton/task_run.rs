@@ -57,11 +57,11 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
     }
     match task(run) {
         Ok(task) => follow(run, &task, &mut status, &mut plan),
-        Err(Unresolved::NotSimulated(what)) => {
+        Err(TaskResolutionError::NotSimulated(what)) => {
             plan.warn_not_simulated(format!("{what}: the TaskRun is not run"));
             return plan;
         }
-        Err(Unresolved::Failed(reason, message)) => {
+        Err(TaskResolutionError::Failed(reason, message)) => {
             if reason == RESOLUTION_FAILED && may_be_resolved(run) {
                 plan.requeue(RESOLUTION_RETRY);
             } else {
@@ -73,8 +73,8 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
     plan
 }
 
-/// Why the steps of a TaskRun are unknown.
-enum Unresolved {
+/// The error of the resolution of a Task.
+enum TaskResolutionError {
     /// The stand-in does not support this.
     NotSimulated(&'static str),
     /// Tekton fails the TaskRun with this reason and message.
@@ -84,13 +84,13 @@ enum Unresolved {
 const RESOLUTION_FAILED: &str = "TaskRunResolutionFailed";
 
 /// The spec of the Task, with the values of its parameters.
-fn task(run: &Observed<'_>) -> Result<Value, Unresolved> {
+fn task(run: &Observed<'_>) -> Result<Value, TaskResolutionError> {
     let spec = run.spec();
     let reference = &spec["taskRef"];
     let mut task = if spec["taskSpec"].is_object() {
         spec["taskSpec"].clone()
     } else if !reference["resolver"].is_null() || !reference["bundle"].is_null() {
-        return Err(Unresolved::NotSimulated("taskRef.resolver"));
+        return Err(TaskResolutionError::NotSimulated("taskRef.resolver"));
     } else {
         let name = reference["name"].as_str().unwrap_or_default();
         let found = run
@@ -101,7 +101,7 @@ fn task(run: &Observed<'_>) -> Result<Value, Unresolved> {
                 "error when listing tasks for taskRun {}: tasks.tekton.dev {name:?} not found",
                 run.name()
             );
-            Unresolved::Failed(RESOLUTION_FAILED, message)
+            TaskResolutionError::Failed(RESOLUTION_FAILED, message)
         })?;
         found.data["spec"].clone()
     };
@@ -112,17 +112,23 @@ fn task(run: &Observed<'_>) -> Result<Value, Unresolved> {
             text_of(&reference["name"]),
             missing.join(" ")
         );
-        return Err(Unresolved::Failed("TaskRunValidationFailed", message));
+        return Err(TaskResolutionError::Failed(
+            "TaskRunValidationFailed",
+            message,
+        ));
     }
     if items(&task["steps"])
         .iter()
         .any(|step| !step["ref"].is_null())
     {
-        return Err(Unresolved::NotSimulated("steps.ref"));
+        return Err(TaskResolutionError::NotSimulated("steps.ref"));
     }
     if items(&task["steps"]).is_empty() {
         let message = "no steps specified".to_owned();
-        return Err(Unresolved::Failed("TaskRunValidationFailed", message));
+        return Err(TaskResolutionError::Failed(
+            "TaskRunValidationFailed",
+            message,
+        ));
     }
     let mut variables = parameters::variables(&task["params"], &spec["params"]);
     parameters::add_context(&mut variables, "taskRun", &run.name());

@@ -35,7 +35,7 @@ fn conditions(result: &DeviceRequestAllocationResult) -> &[String] {
     result.binding_conditions.as_deref().unwrap_or_default()
 }
 
-/// What the driver reports about an allocated device.
+/// The status of an allocated device, as its driver reports it.
 fn device_status<'a>(
     claim: &'a ResourceClaim,
     result: &DeviceRequestAllocationResult,

@@ -164,8 +164,8 @@ impl ExtendedRequests {
     }
 }
 
-/// What a container requests of a resource beyond the requests it can use; all it uses are added to
-/// `mappings`.
+/// The request of a container for a resource beyond the requests it can use; all used requests are
+/// added to `mappings`.
 fn container_request(
     index: usize,
     container: &Container,

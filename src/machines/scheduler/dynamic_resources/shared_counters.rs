@@ -11,7 +11,7 @@ use super::device_selection::Candidate;
 /// Driver and name of a pool, counter set and counter.
 type CounterKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// What devices in use leave of the counters of the pools of a node.
+/// The available counters of the pools of a node, without those of devices in use.
 pub(super) struct AvailableCounters<'a>(HashMap<CounterKey<'a>, Quantity>);
 
 impl<'a> AvailableCounters<'a> {
