@@ -15,15 +15,6 @@ use crate::workload_history::WorkloadHistory;
 /// Parts of a queue configuration, each as text.
 pub type Parts = BTreeSet<String>;
 
-fn items<'v>(object: &'v Value, field: &str) -> &'v [Value] {
-    object[field].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    let text = object.pointer(pointer).and_then(Value::as_str);
-    text.unwrap_or_default()
-}
-
 fn queue_part(queue: &str) -> String {
     format!("ClusterQueue {queue}")
 }

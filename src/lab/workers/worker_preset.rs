@@ -29,11 +29,6 @@ pub(crate) fn without_multikueue(manifests: &mut Vec<Manifest>) {
     }
 }
 
-fn text<'a>(object: &'a Value, path: &str) -> &'a str {
-    let value = object.pointer(path).and_then(Value::as_str);
-    value.unwrap_or_default()
-}
-
 fn is_multikueue_check(object: &Value) -> bool {
     object.text("/kind") == "AdmissionCheck"
         && object.text("/spec/controllerName") == c::MULTI_KUEUE_CONTROLLER

@@ -6,19 +6,10 @@ use serde_json::Value;
 
 use crate::Manifest;
 
-pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    let text = object.pointer(pointer).and_then(Value::as_str);
-    text.unwrap_or_default()
-}
-
 /// A policy that is set and not `Never`.
 pub(super) fn policy<'v>(queue: &'v Manifest, pointer: &str) -> Option<&'v str> {
     let policy = queue.object.text(pointer);
     (!policy.is_empty() && policy != "Never").then_some(policy)
-}
-
-pub(super) fn items<'v>(object: &'v Value, field: &str) -> &'v [Value] {
-    object[field].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The quotas of a ClusterQueue or Cohort.
