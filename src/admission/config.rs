@@ -20,7 +20,7 @@ pub struct EngineConfig {
     pub fair_sharing: Option<FairSharing>,
     /// Admission fair sharing among the LocalQueues of a ClusterQueue, if enabled.
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
-    /// How requests for resources that a ClusterQueue does not cover are handled.
+    /// The handling of requests for resources that a ClusterQueue does not cover.
     pub quota_check_strategy: QuotaCheckStrategy,
     /// The timestamp that orders a workload evicted by the PodsReady timeout.
     pub requeuing_timestamp: RequeuingTimestamp,
@@ -86,7 +86,7 @@ pub struct AdmissionFairSharing {
     pub resource_weights: BTreeMap<ResourceName, f64>,
 }
 
-/// How requests for resources that a ClusterQueue does not cover are handled.
+/// The handling of requests for resources that a ClusterQueue does not cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuotaCheckStrategy {
     /// The workload stays pending.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How devices count other than by their number.
+/// A source of the count of devices other than their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceSource {
     /// By a counter that a partition consumes.

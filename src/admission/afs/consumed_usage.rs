@@ -16,14 +16,14 @@ pub fn local_queue_weight(queue: &LocalQueue) -> f64 {
 
 /// The consumed usage after the time `elapsed`, during which `current` was used.
 pub(crate) fn calculate_decayed_consumed(
-    past: &ExactList,
+    old_usage: &ExactList,
     current: &ExactList,
     elapsed: SignedDuration,
     config: &AdmissionFairSharing,
 ) -> ExactList {
     let elapsed = elapsed.as_secs_f64().max(0.0);
     let alpha = alpha(elapsed, config.usage_half_life.as_secs_f64());
-    sum(&scaled(past, 1.0 - alpha), &scaled(current, alpha))
+    sum(&scaled(old_usage, 1.0 - alpha), &scaled(current, alpha))
 }
 
 /// The fair sharing usage of a LocalQueue: consumed usage and pending penalties, multiplied by the

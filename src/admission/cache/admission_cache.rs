@@ -30,7 +30,7 @@ pub struct Cache {
     pub(super) workloads: CachedWorkloads,
     /// The ClusterQueue of each workload that reserves quota.
     pub(super) assigned: FastHashMap<WorkloadKey, Arc<str>>,
-    /// How often a workload that reserves quota was added, updated or removed.
+    /// The number of additions, updates and removals of workloads that reserve quota.
     pub(super) changes: u64,
 }
 

@@ -27,7 +27,7 @@ use kueue_lab_api::v1beta2::{
     self as api, AdmissionCheck, Cohort, ResourceFlavor, StopPolicy, Topology,
 };
 
-/// Why an update of the cache failed or was applied in part.
+/// The error of an update of the cache, which failed or was applied in part.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CacheError {
     /// The ClusterQueue exists.

@@ -6,7 +6,7 @@ use kueue_lab_api::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueuePreemption, ReclaimWithinCohort, WithinClusterQueue,
 };
 
-/// Which workloads may be preempted.
+/// A preemption policy: the workloads that may be preempted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreemptionPolicy {
     /// Not set, which API defaulting prevents: none, but distinct from Never.

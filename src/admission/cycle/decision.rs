@@ -55,12 +55,12 @@ pub struct PodSetDecision {
     /// The topology assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyAssignment>,
-    /// Why it has no topology assignment even without usage.
+    /// The reason that it has no topology assignment even without usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_failure: Option<TopologyFailureDecision>,
 }
 
-/// Why a pod set has no topology assignment in a flavor even without usage.
+/// The reason that a pod set has no topology assignment in a flavor even without usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopologyFailureDecision {
@@ -111,7 +111,7 @@ pub struct CandidateDecision {
     pub outcome: CandidateOutcome,
     /// Whether it is evicted already; such candidates are ordered first.
     pub evicted: bool,
-    /// When it reserved quota; later reservations are ordered first.
+    /// The time at which it reserved quota; later reservations are ordered first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_at: Option<Timestamp>,
     /// The compared shares, with fair sharing.
@@ -143,7 +143,7 @@ pub struct Decision {
     pub message: String,
     /// The reason of its QuotaReserved condition.
     pub reason: Option<QuotaReservedReason>,
-    /// Why it is requeued.
+    /// The reason that it is requeued.
     pub requeue_reason: RequeueReason,
     /// Its pod sets.
     pub pod_sets: Vec<PodSetDecision>,

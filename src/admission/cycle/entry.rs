@@ -54,7 +54,7 @@ pub struct Entry {
     pub status: EntryStatus,
     /// The message when it is not admitted.
     pub message: String,
-    /// Why it is requeued when it is not admitted.
+    /// The reason of its requeue when it is not admitted.
     pub requeue_reason: RequeueReason,
     /// The reason of its QuotaReserved condition.
     pub quota_reserved_reason: Option<QuotaReservedReason>,

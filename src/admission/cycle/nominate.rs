@@ -43,7 +43,7 @@ impl SchedulingCycle<'_> {
         }
     }
 
-    /// Why an entry is inadmissible regardless of quota.
+    /// The reason that an entry is inadmissible regardless of quota.
     fn inadmissible_reason(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
         let name = &entry.info.cluster_queue;
         if predicates::has_failed_checks(&entry.info.obj) {

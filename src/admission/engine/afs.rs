@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 pub struct ConsumedUsage {
     /// The decayed usage, if it was sampled now; none when the last sample is recent.
     pub sampled: Option<ResourceList>,
-    /// When to sample next.
+    /// The time of the next sample.
     pub next: Timestamp,
 }
 

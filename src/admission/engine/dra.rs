@@ -37,8 +37,8 @@ impl Engine {
         Ok((counted != DraRequests::default()).then_some(counted))
     }
 
-    /// Why the device requests of a Workload cannot be counted, as the message of its QuotaReserved
-    /// condition; none if they can, or without devices.
+    /// The reason that the device requests of a Workload cannot be counted, as the message of its
+    /// QuotaReserved condition; none if they can, or without devices.
     pub(super) fn dra_inadmissible_message(&self, wl: &Arc<Workload>) -> Option<String> {
         if !self.needs_dra_reconcile(wl) {
             return None;

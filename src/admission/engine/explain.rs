@@ -1,4 +1,4 @@
-//! [`Explanation`]: why a workload is pending, admitted or preempted.
+//! [`Explanation`]: the reasons that a workload is pending, admitted or preempted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ pub struct Explanation {
     pub cluster_queue: Option<Arc<str>>,
     /// Its effective priority.
     pub priority: i64,
-    /// Why it is pending; none when it reserves quota or is finished.
+    /// The reason that it is pending; none when it reserves quota or is finished.
     pub verdict: Option<PendingVerdict>,
     /// Its state in the queues.
     pub pending_state: Option<PendingState>,
     /// Its position among the pending workloads of its ClusterQueue, from 0.
     pub position: Option<usize>,
-    /// Why its queue makes it inadmissible.
+    /// The reason that its queue makes it inadmissible.
     pub blocker: Option<QueueInadmissibleReason>,
     /// The last decision on it.
     pub last: Option<Arc<Decision>>,
-    /// What a cycle with it as the only head would decide now; none when it reserves quota.
+    /// The decision of a cycle with it as the only head; none when it reserves quota.
     pub now: Option<Decision>,
 }
 
@@ -131,7 +131,7 @@ impl Engine {
         Some(explanation)
     }
 
-    /// What a cycle with the workload as the only head would decide.
+    /// The decision of a cycle with the workload as the only head.
     fn dry_run(&mut self, info: Info, now: Timestamp) -> Option<Decision> {
         let expectations = self.expectations.clone();
         let head = Head {

@@ -117,7 +117,7 @@ pub struct QuotaHolder {
     pub admitted: bool,
     /// Whether it is being evicted.
     pub evicted: bool,
-    /// When it reserved quota.
+    /// The time at which it reserved quota.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_at: Option<Timestamp>,
 }

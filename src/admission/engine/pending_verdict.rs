@@ -25,7 +25,7 @@ pub enum PendingVerdictKind {
     Waits,
 }
 
-/// Why a pending workload is pending.
+/// The verdict on a pending workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingVerdict {
@@ -234,8 +234,9 @@ impl Engine {
         Some(PendingVerdict::waits(text))
     }
 
-    /// Why a pod set can never fit, if it cannot: a resource without quota, or a resource group
-    /// with no flavor that it could be assigned without any usage of quota and nodes.
+    /// The reason that a pod set can never fit, if it cannot: a resource without quota, or a
+    /// resource group with no flavor that it could be assigned without any usage of quota and
+    /// nodes.
     fn permanent_failures(
         &self,
         decision: &Decision,
@@ -294,7 +295,7 @@ fn in_pod_set(decision: &Decision, pod_set: &PodSetDecision, text: &str) -> Stri
     }
 }
 
-/// Why a flavor can never be assigned, with `least` of `count` pods.
+/// The reason that a flavor can never be assigned, with `least` of `count` pods.
 fn permanent_failure(
     attempt: &FlavorAssignmentAttempt,
     count: i32,
@@ -320,7 +321,7 @@ fn permanent_failure(
     })
 }
 
-/// Why a flavor has no topology assignment even without usage, with all pods.
+/// The reason that a flavor has no topology assignment even without usage, with all pods.
 fn topology_failure(pod_set: &PodSetDecision, flavor: &str, least: i32) -> Option<String> {
     let failure = pod_set.topology_failure.as_ref();
     let failure = failure.filter(|failure| *failure.flavor == *flavor);

@@ -11,7 +11,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
 
-/// Why the queue of a workload makes it inadmissible.
+/// The reason that the queue of a workload makes it inadmissible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueInadmissibleReason {
     /// The reason for the QuotaReserved condition.
@@ -29,7 +29,7 @@ impl Engine {
         Some(pending.no_fit_reason(&predicates::key(wl))?.as_str())
     }
 
-    /// Why the queue of a workload makes it inadmissible.
+    /// The reason that the queue of a workload makes it inadmissible.
     pub(crate) fn queue_inadmissible_reason(
         &self,
         wl: &Workload,
@@ -112,7 +112,7 @@ impl Engine {
         Some((q::PENDING_EVALUATION.to_owned(), message.to_owned()))
     }
 
-    /// Why a workload is inadmissible regardless of quota.
+    /// The reason that a workload is inadmissible regardless of quota.
     pub(super) fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
         let lq = self
             .store

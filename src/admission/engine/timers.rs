@@ -20,8 +20,8 @@ pub(super) struct Timers {
     /// The last known labels of nodes.
     pub node_labels: BTreeMap<String, Labels>,
     nodes_due: Option<Timestamp>,
-    freed: BTreeSet<String>,
-    freed_due: Option<Timestamp>,
+    freed_nodes: BTreeSet<String>,
+    freed_nodes_due: Option<Timestamp>,
 }
 
 impl Timers {
@@ -34,8 +34,8 @@ impl Timers {
     /// Schedules the requeueing after capacity of a node was released.
     pub(crate) fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
         let due = now.saturating_add(POD_DELAY).unwrap_or(Timestamp::MAX);
-        self.freed.insert(node);
-        self.freed_due.get_or_insert(due);
+        self.freed_nodes.insert(node);
+        self.freed_nodes_due.get_or_insert(due);
     }
 }
 
@@ -46,7 +46,7 @@ impl Engine {
             self.queues.next_requeue(),
             self.queues.second_pass.next_deadline(),
             self.timers.nodes_due,
-            self.timers.freed_due,
+            self.timers.freed_nodes_due,
         ];
         all.into_iter().flatten().min()
     }
@@ -56,9 +56,14 @@ impl Engine {
         if self.timers.nodes_due.take_if(|due| *due <= now).is_some() {
             self.notify_retry_inadmissible_everywhere(now);
         }
-        if self.timers.freed_due.take_if(|due| *due <= now).is_some() {
+        if self
+            .timers
+            .freed_nodes_due
+            .take_if(|due| *due <= now)
+            .is_some()
+        {
             let mut queues = QueueNames::new();
-            for node in std::mem::take(&mut self.timers.freed) {
+            for node in std::mem::take(&mut self.timers.freed_nodes) {
                 // A deleted node was handled by its event.
                 let Some(labels) = self.timers.node_labels.get(&node) else {
                     continue;

@@ -219,12 +219,16 @@ impl Engine {
 
     /// Recomputes the requests of pending Workloads after a change of what adjusts them, except
     /// Workloads whose device requests have to be resolved again.
-    pub(super) fn requeue_pending(&mut self, concerns: impl Fn(&Workload) -> bool, now: Timestamp) {
+    pub(super) fn requeue_pending(
+        &mut self,
+        is_affected: impl Fn(&Workload) -> bool,
+        now: Timestamp,
+    ) {
         let gates = &self.config.gates;
         let pending: Vec<Arc<Workload>> = self
             .store
             .workloads()
-            .filter(|wl| predicates::is_admissible(wl, gates) && concerns(wl))
+            .filter(|wl| predicates::is_admissible(wl, gates) && is_affected(wl))
             .filter(|wl| !self.needs_dra_reconcile(wl))
             .cloned()
             .collect();

@@ -32,7 +32,7 @@ pub struct FlavorAssignment {
     pub borrow: usize,
 }
 
-/// Why a pod set does not fit. Empty means it fits.
+/// The reasons that a pod set does not fit; empty if it fits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssignmentStatus {
     /// The reasons, in the order they were found. Each text is allocated once and shared with the
@@ -71,16 +71,16 @@ impl AssignmentStatus {
 }
 
 /// Joins texts.
-pub(super) fn joined<'a, I>(texts: I, between: &str) -> String
+pub(super) fn joined<'a, I>(texts: I, separator: &str) -> String
 where
     I: IntoIterator<Item = &'a Arc<str>, IntoIter: Clone>,
 {
     let texts = texts.into_iter();
-    let length = texts.clone().map(|text| text.len() + between.len()).sum();
+    let length = texts.clone().map(|text| text.len() + separator.len()).sum();
     let mut all = String::with_capacity(length);
     for (i, text) in texts.enumerate() {
         if i > 0 {
-            all.push_str(between);
+            all.push_str(separator);
         }
         all.push_str(text);
     }
@@ -97,7 +97,7 @@ pub struct PodSetAssignment {
     pub flavors: BTreeMap<ResourceName, usize>,
     /// The index of its group in [`Assignment::attempts`].
     pub group: usize,
-    /// Why it does not fit.
+    /// The reasons that it does not fit.
     pub status: AssignmentStatus,
     /// The total requests.
     pub requests: Requests,
@@ -131,7 +131,7 @@ pub struct Assignment {
     /// The replaced slice.
     pub(super) replaced: Option<Arc<Info>>,
     pub(super) representative_mode: Option<FlavorAssignmentMode>,
-    /// Why there is no topology assignment even without usage.
+    /// The reason that there is no topology assignment even without usage.
     pub(crate) topology_failure: Option<TopologyFailure>,
 }
 
@@ -245,7 +245,7 @@ impl Assignment {
         self.representative_mode = None;
     }
 
-    /// Why the pod sets do not fit, as conditions print it.
+    /// The message of conditions for pod sets that do not fit.
     pub fn message(&self) -> String {
         let mut parts = Vec::new();
         for ps in self.pod_sets.iter().filter(|ps| !ps.status.is_fit()) {

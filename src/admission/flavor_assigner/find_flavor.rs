@@ -22,7 +22,7 @@ pub(super) struct FlavorSearchResult {
     /// The flavor of each requested resource of the group, in the order of the requests; empty when
     /// there is none.
     pub flavors: Vec<(ResourceName, FlavorAssignment)>,
-    /// Why no flavor fits; none when one does.
+    /// The reasons that no flavor fits; none when one does.
     pub status: Option<AssignmentStatus>,
     /// The attempts by flavor.
     pub attempts: Vec<FlavorAssignmentAttempt>,

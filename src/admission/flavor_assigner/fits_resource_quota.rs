@@ -12,7 +12,7 @@ use crate::snapshot_transaction::SnapshotTransaction;
 /// The evaluation of the quota of one flavor resource.
 pub(super) struct QuotaEvaluation {
     pub mode: GranularMode,
-    /// Why it does not fit, with the reason if preemption does not help.
+    /// The reasons that it does not fit, with the reason if preemption does not help.
     pub no_fit: Option<(String, Option<QuotaReservedReason>)>,
     pub attempt: ResourceAttempt,
 }

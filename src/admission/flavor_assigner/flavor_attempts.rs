@@ -27,9 +27,9 @@ pub struct FlavorAssignmentAttempt {
     /// The result of the simulated preemption, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_possibility: Option<PreemptionPossibility>,
-    /// Why it does not fit, sorted.
+    /// The reasons that it does not fit, sorted.
     pub reasons: Vec<Arc<str>>,
-    /// Why the pod set cannot use the flavor, if it cannot.
+    /// The reason that the pod set cannot use the flavor, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<FlavorMismatch>,
     /// The quota of each resource that was evaluated.

@@ -14,7 +14,7 @@ use crate::kube::taints::{describe, find_untolerated};
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
 
-/// Why pod sets cannot use a flavor: as status for messages, and as data.
+/// The reason that pod sets cannot use a flavor: as status for messages, and as data.
 pub(super) struct IneligibleFlavor {
     pub status: AssignmentStatus,
     pub mismatch: FlavorMismatch,
@@ -29,7 +29,7 @@ impl IneligibleFlavor {
     }
 }
 
-/// Why pod sets that share a flavor cannot use it; none when they can.
+/// The reason that pod sets that share a flavor cannot use it; none when they can.
 pub(super) fn check_flavor_for_pod_sets<'p>(
     snapshot: &SnapshotTransaction<'_>,
     node: HierarchyNodeId,

@@ -36,7 +36,7 @@ pub struct ResourceAttempt {
     pub missing: Amount,
 }
 
-/// Why pods cannot use a flavor, regardless of quota.
+/// The reason that pods cannot use a flavor, regardless of quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "kind",

@@ -22,7 +22,7 @@ use kueue_lab_api::v1beta2::{
     Admission, CheckState, DelayedTopologyRequestState, PodSet, ResourceFlavor, TopologyAssignment,
 };
 
-/// Why a pod set has no topology request.
+/// The reason that a pod set has no topology request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyRequestError {
     /// Elastic jobs do not support a required topology level.
@@ -52,7 +52,7 @@ pub(crate) fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
     predicates::is_explicitly_requesting_tas(ps) || is_tas_implied(ps, queue)
 }
 
-/// Why a flavor does not support the topology request of a pod set.
+/// The reason that a flavor does not support the topology request of a pod set.
 pub(super) fn check_pod_set_and_flavor_match_for_tas(
     snapshot: &SnapshotTransaction<'_>,
     node: HierarchyNodeId,

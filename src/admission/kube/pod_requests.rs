@@ -29,8 +29,8 @@ fn add(total: &mut ExactList, list: Option<&ResourceList>) {
     }
 }
 
-fn raise(total: &mut ExactList, floor: &ExactList) {
-    for (&name, &quantity) in floor {
+fn raise(total: &mut ExactList, minimum: &ExactList) {
+    for (&name, &quantity) in minimum {
         let current = total.entry(name).or_insert(quantity);
         *current = (*current).max(quantity);
     }

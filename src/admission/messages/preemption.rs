@@ -102,9 +102,9 @@ fn object_ref(wl: &Workload) -> String {
 }
 
 /// The message of a variant's conditions that is evicted for a more favorable one.
-pub fn migration(better: &Workload) -> String {
+pub fn migration(more_favorable: &Workload) -> String {
     format!(
         "Evicted to accommodate a workload (UID: {}) due to migration to more favorable resource flavor",
-        predicates::uid(better)
+        predicates::uid(more_favorable)
     )
 }

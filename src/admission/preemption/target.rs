@@ -54,7 +54,7 @@ pub struct Target {
     pub reason: Option<PreemptionReason>,
 }
 
-/// Why a workload is a preemption candidate.
+/// The reason of a preemption candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PreemptionVariant {
     /// It is in the preemptor's ClusterQueue.

@@ -46,8 +46,8 @@ pub struct PendingClusterQueue {
     weights: BTreeMap<LocalQueueKey, f64>,
     workloads: PendingWorkloads,
     inflight: Option<Arc<Info>>,
-    /// Why the workloads of a scheduling hash became inadmissible, since inadmissible workloads
-    /// were last requeued.
+    /// The reason that the workloads of a scheduling hash became inadmissible, since inadmissible
+    /// workloads were last requeued.
     no_fit_reasons_by_hash: BTreeMap<EquivalenceHash, QuotaReservedReason>,
     pop_cycle: i64,
     queue_inadmissible_cycle: i64,
@@ -392,7 +392,7 @@ impl PendingClusterQueue {
         })
     }
 
-    /// Why an inadmissible workload was not evaluated, if it was not.
+    /// The reason that an inadmissible workload was not evaluated, if it was not.
     pub fn no_fit_reason(&self, key: &WorkloadKey) -> Option<QuotaReservedReason> {
         self.no_fit_reasons_by_hash
             .get(&self.inadmissible(key)?.scheduling_hash)

@@ -57,7 +57,7 @@ impl QueueManager {
         *at = (*at).min(due);
     }
 
-    /// When the next request is due.
+    /// The time at which the next request is due.
     pub(crate) fn next_requeue(&self) -> Option<Timestamp> {
         self.requeue_requests.values().min().copied()
     }

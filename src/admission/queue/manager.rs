@@ -22,7 +22,7 @@ use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 
-/// Why a workload was not queued, or a queue not updated.
+/// The error of a workload that was not queued, or of a queue that was not updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QueueError {
     /// The LocalQueue does not exist, or is stopped.

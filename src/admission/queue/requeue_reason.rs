@@ -1,11 +1,11 @@
-//! Why a workload is requeued.
+//! Reasons of requeues and of missing quota reservations.
 
 use serde::Serialize;
 
 use kueue_lab_api::constants::quota_reserved as q;
 
-/// Why an evaluated workload is requeued; decides whether it becomes active immediately or
-/// inadmissible.
+/// The reason that an evaluated workload is requeued; decides whether it becomes active immediately
+/// or inadmissible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum RequeueReason {
     /// No specific reason.
@@ -29,7 +29,7 @@ pub enum RequeueReason {
     PreemptionNoCandidates,
 }
 
-/// Why a workload has no quota: the reason of its QuotaReserved condition.
+/// The reason of the QuotaReserved condition of a workload without quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum QuotaReservedReason {
     /// No flavor matches it.

@@ -76,7 +76,7 @@ impl SecondPassQueue {
         any
     }
 
-    /// When the next workload becomes ready.
+    /// The time at which the next workload becomes ready.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         self.timers.iter().map(|t| t.due).min()
     }

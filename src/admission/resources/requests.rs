@@ -172,14 +172,15 @@ impl Requests {
         keys
     }
 
-    /// How many times these requests fit into `capacity`; see
+    /// The number of times that these requests fit into `capacity`; see
     /// [`Requests::count_in_with_limiting_resource`].
     pub(crate) fn count_in(&self, capacity: &Requests) -> i32 {
         self.count_in_with_limiting_resource(capacity).0
     }
 
-    /// How many times these requests fit into `capacity`, and the limiting resource (the first by
-    /// name among equals). Negative capacity counts as none; empty requests fit zero times.
+    /// The number of times that these requests fit into `capacity`, and the limiting resource (the
+    /// first by name among equals). Negative capacity counts as none; empty requests fit zero
+    /// times.
     pub(crate) fn count_in_with_limiting_resource(
         &self,
         capacity: &Requests,

@@ -100,14 +100,14 @@ impl Placement<'_> {
         least: i32,
     ) -> Option<BalancedCandidates> {
         let resolved = self.topology_request;
-        let wanted = resolved.slices();
+        let requested = resolved.slices();
         let lower = if resolved.requested_level < resolved.slice_level {
             self.children_of(&siblings)
         } else {
             siblings.clone()
         };
-        let greedy = self.evaluate_greedy_assignment(&lower, wanted, resolved.leaders)?;
-        let mut threshold = self.balance_threshold_value(wanted, &greedy)?;
+        let greedy = self.evaluate_greedy_assignment(&lower, requested, resolved.leaders)?;
+        let mut threshold = self.balance_threshold_value(requested, &greedy)?;
         let mut reserved = threshold;
         if let Some(last) = greedy.last.filter(|_| resolved.leaders > 0) {
             reserved = reserved.min(self.state(last).slices_with_leader);
@@ -117,7 +117,7 @@ impl Placement<'_> {
         }
         let before = self.save(&siblings);
         self.prune_domains_below_threshold(&siblings, threshold);
-        let mut fit = self.evaluate_greedy_assignment(&siblings, wanted, resolved.leaders);
+        let mut fit = self.evaluate_greedy_assignment(&siblings, requested, resolved.leaders);
         if fit.is_none() && reserved < threshold {
             // Again, with capacity for the leader.
             if reserved <= 0 || reserved < least {
@@ -126,7 +126,7 @@ impl Placement<'_> {
             threshold = reserved;
             self.restore(&before);
             self.prune_domains_below_threshold(&siblings, threshold);
-            fit = self.evaluate_greedy_assignment(&siblings, wanted, resolved.leaders);
+            fit = self.evaluate_greedy_assignment(&siblings, requested, resolved.leaders);
         }
         fit.map(|fit| BalancedCandidates {
             domains: siblings,

@@ -64,21 +64,21 @@ impl TasFlavorSnapshot {
 
     fn handle_scale_up(
         &mut self,
-        growth: ScaleUp<'_, '_>,
+        scale_up: ScaleUp<'_, '_>,
         assumed: &mut AssumedUsage,
         result: &mut TasAssignmentsResult,
     ) -> bool {
         let ScaleUp {
             workers, leader, ..
-        } = growth;
-        assumed.add(growth.previous, &workers.single_pod_requests);
-        if let (Some(leader), Some(assignments)) = (leader, &growth.leader_previous) {
+        } = scale_up;
+        assumed.add(scale_up.previous, &workers.single_pod_requests);
+        if let (Some(leader), Some(assignments)) = (leader, &scale_up.leader_previous) {
             assumed.add(assignments, &leader.single_pod_requests);
         }
-        let new_leader = leader.filter(|_| growth.leader_previous.is_none());
+        let new_leader = leader.filter(|_| scale_up.leader_previous.is_none());
         let search = TopologyAssignmentSearch {
-            count: growth.more,
-            ..TopologyAssignmentSearch::of(workers, new_leader, growth.simulate_empty)
+            count: scale_up.more,
+            ..TopologyAssignmentSearch::of(workers, new_leader, scale_up.simulate_empty)
         };
         let assignments = match self.find_topology_assignment(&search, assumed) {
             Ok(assignments) => assignments,
@@ -87,13 +87,13 @@ impl TasFlavorSnapshot {
                 return false;
             }
         };
-        let whole = self.merge_assignments(&assignments.workers, growth.previous);
+        let whole = self.merge_assignments(&assignments.workers, scale_up.previous);
         result.found(&workers.pod_set.name, Some(whole));
         if let Some(leader) = leader {
             if let Some(new) = &assignments.leader {
                 assumed.add(new, &leader.single_pod_requests);
             }
-            let at = growth.leader_previous.or(assignments.leader);
+            let at = scale_up.leader_previous.or(assignments.leader);
             result.found(&leader.pod_set.name, at);
         }
         assumed.add(&assignments.workers, &workers.single_pod_requests);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::resources::ResourceName;
 
-/// Why nodes of a flavor do not fit a pod. The text is the end of Kueue's message.
+/// The numbers of excluded nodes of a flavor, by reason. The text is the end of Kueue's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TasExclusionStats {

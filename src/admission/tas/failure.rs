@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::exclusion_stats::TasExclusionStats;
 
-/// Why a pod set has no topology assignment. The text is part of the condition message.
+/// The reason that a pod set has no topology assignment. The text is part of the condition message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Error)]
 #[serde(
     rename_all = "camelCase",
@@ -128,7 +128,7 @@ pub enum TasFailure {
     },
 }
 
-/// How much of a pod set fits.
+/// The number of pods or slices of a pod set that fit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoFit {
@@ -147,7 +147,7 @@ pub struct NoFit {
     pub exclusions: TasExclusionStats,
 }
 
-/// How many slices of a layer fit.
+/// The number of slices of a layer that fit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LayerFit {

@@ -36,7 +36,7 @@ struct RequestedResource<'a> {
     last: (i64, i32),
 }
 
-/// How many times a request fits; zero for negative capacity.
+/// The number of times that a request fits; zero for negative capacity.
 fn times(remaining: i64, request: i64) -> i32 {
     if request == 0 {
         return i32::MAX;
@@ -225,8 +225,8 @@ fn rows<'a>(limits: &PodRequirements<'a>) -> Vec<RequestedResource<'a>> {
         .collect()
 }
 
-/// How many workers fit on a leaf, and the row that limits them. Rows after those of the worker
-/// never limit.
+/// The number of workers that fit on a leaf, and the row that limits them. Rows after those of the
+/// worker never limit.
 fn workers(
     rows: &mut [RequestedResource<'_>],
     leaf: Leaf,

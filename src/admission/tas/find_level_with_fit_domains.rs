@@ -105,9 +105,9 @@ impl Placement<'_> {
     /// enough capacity for the workers, then the remaining workers. The error is how much fits.
     fn find_several_domains(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
         let resolved = self.topology_request;
-        let wanted = resolved.slices();
+        let requested = resolved.slices();
         let best_fit = !self.use_least_free_capacity_algorithm();
-        let (mut slices, mut leaders) = (wanted, resolved.leaders);
+        let (mut slices, mut leaders) = (requested, resolved.leaders);
         let mut selected = Vec::new();
         self.prioritize_leader_domain(
             &mut sorted,
@@ -144,7 +144,7 @@ impl Placement<'_> {
             slices -= self.state(domain).slices;
         }
         if slices > 0 {
-            return Err(wanted - slices);
+            return Err(requested - slices);
         }
         Ok(selected)
     }
@@ -167,7 +167,7 @@ impl Placement<'_> {
         }))
     }
 
-    /// How many slices of each layer fit in the domain of a level with the most capacity.
+    /// The number of slices of each layer that fit in the domain of a level with the most capacity.
     fn layer_fits(&self, level: usize) -> Vec<LayerFit> {
         // The first by name among equals.
         let largest = self

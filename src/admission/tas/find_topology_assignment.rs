@@ -236,7 +236,7 @@ impl TasFlavorSnapshot {
             tree: &self.tree,
             gates: self.gates,
             topology_request: &resolved,
-            states: std::mem::take(&mut self.scratch),
+            states: std::mem::take(&mut self.states_buffer),
         };
         let exclusions = placement.fill_in_counts(
             &matches,
@@ -268,7 +268,7 @@ impl TasFlavorSnapshot {
                 leader: leader.map(|_| placement.build_assignment(&leaves, |s| s.leaders)),
             }
         });
-        self.scratch = placement.states;
+        self.states_buffer = placement.states;
         assignments
     }
 }

@@ -33,7 +33,7 @@ struct Undo {
     change: i64,
 }
 
-/// Which value a change affects.
+/// The value that a change affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CapacityScope {
     Both,

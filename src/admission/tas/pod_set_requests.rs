@@ -59,7 +59,7 @@ pub struct FindOptions<'a> {
 pub struct TasPodSetResult {
     /// The topology assignment, if found.
     pub topology_assignment: Option<TopologyAssignment>,
-    /// Why there is none.
+    /// The failure, if there is none.
     pub failure: Option<TasFailure>,
     /// The flavor.
     pub flavor: FlavorName,

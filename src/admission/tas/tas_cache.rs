@@ -113,8 +113,8 @@ impl TasCache {
         self.outdate_sharing(&deleted);
     }
 
-    fn outdate_sharing(&mut self, with: &TasFlavorCache) {
-        if self.snapshots.gates.overlapping && with.is_by_host() {
+    fn outdate_sharing(&mut self, changed: &TasFlavorCache) {
+        if self.snapshots.gates.overlapping && changed.is_by_host() {
             for flavor in self.flavors.values_mut().filter(|f| f.is_by_host()) {
                 flavor.outdated = true;
             }

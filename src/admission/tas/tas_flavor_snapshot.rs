@@ -1,7 +1,7 @@
 //! [`TasFlavorSnapshot`]: the topology of one flavor with its free capacity.
 //!
 //! It exists as long as the flavor's nodes do not change. A scheduling cycle simulates usage on it
-//! and rolls back; [`super::TasCache`] keeps it up to date.
+//! and rolls back; [`super::TasCache`] updates it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct TasFlavorSnapshot {
     pub(super) tolerations: Vec<Toleration>,
     pub(super) gates: TasGates,
     matches: HashMap<String, Arc<NodeMatches>>,
-    pub(super) scratch: Vec<DomainState>,
+    pub(super) states_buffer: Vec<DomainState>,
 }
 
 /// A leaf with its capacity.

@@ -24,7 +24,7 @@ impl Placement<'_> {
     /// level.
     pub(super) fn assign_lower_levels(
         &mut self,
-        picked: FitDomains,
+        fit_domains: FitDomains,
         balanced: bool,
     ) -> Vec<Domain> {
         let resolved = self.topology_request;
@@ -37,7 +37,7 @@ impl Placement<'_> {
         let FitDomains {
             mut level,
             mut domains,
-        } = picked;
+        } = fit_domains;
         let lowest = self.tree.levels().len() - 1;
         domains = self.update_counts_to_minimum(domains, whole);
         // Above the slice level slices may move between parents.

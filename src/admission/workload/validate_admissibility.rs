@@ -1,4 +1,4 @@
-//! Why a Workload is inadmissible regardless of quota: namespace, requests above limits,
+//! Reasons that a Workload is inadmissible regardless of quota: namespace, requests above limits,
 //! LimitRanges.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::kube::label_selector::Selector;
 use crate::kube::limit_range::{aggregate, requests_above_limits};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Why a Workload is inadmissible regardless of quota. The text is a condition message.
+/// The reason that a Workload is inadmissible regardless of quota. The text is a condition message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InadmissibleError {
     /// Its namespace does not exist.
