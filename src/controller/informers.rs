@@ -82,7 +82,7 @@ impl DraInformers {
         }
     }
 
-    /// Whether the cluster serves these kinds. Retries until the API server answers.
+    /// Whether the cluster serves these kinds. Retries until the API server responds.
     pub(super) async fn resource_api_is_served(ctx: &Context) -> bool {
         loop {
             let response = ctx.client.list_api_group_resources("resource.k8s.io/v1");

@@ -46,15 +46,15 @@ impl LeaderElectionRecord {
         }
     }
 
-    /// The next record: a renewal by the same holder (`ours`) or a transition.
+    /// The next record: a renewal by the same holder (`is_holder`) or a transition.
     pub(super) fn renewed(
         &self,
         config: &LeaderElectionConfig,
-        ours: bool,
+        is_holder: bool,
         now: Timestamp,
     ) -> Self {
         let first = Self::new_leader(config, now);
-        match ours {
+        match is_holder {
             true => Self {
                 acquire_time: self.acquire_time,
                 leader_transitions: self.leader_transitions,

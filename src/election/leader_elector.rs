@@ -22,9 +22,9 @@ pub struct LeaderElectionConfig {
     pub name: String,
     /// The identity of this candidate; unique among candidates.
     pub identity: String,
-    /// How long followers wait after the last renewal they observed.
+    /// The time for which followers wait after the last renewal that they observed.
     pub lease_duration: Duration,
-    /// How long the leader retries a renewal before it loses the leadership; less than
+    /// The time for which the leader retries a renewal before it loses the leadership; less than
     /// `lease_duration`.
     pub renew_deadline: Duration,
     /// The interval between attempts.

@@ -188,7 +188,7 @@ impl CertRotator {
         Ok(rotator)
     }
 
-    /// How often expiry is checked.
+    /// The interval of the checks for expiry.
     pub fn check_interval(&self) -> Duration {
         self.lifetimes.check_interval
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use kueue_lab_clock::Clock;
 
-/// How the API server calls the webhooks.
+/// The route from the API server to the webhooks.
 #[derive(Clone, Debug)]
 pub struct WebhookEndpoint {
     /// The route from the API server.
@@ -34,7 +34,7 @@ pub struct Installer {
 }
 
 impl Installer {
-    /// An installer that puts namespaced objects into `namespace`.
+    /// An installer that creates namespaced objects in `namespace`.
     pub fn new(client: Client, clock: Clock, namespace: impl Into<String>) -> Self {
         Self {
             client,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use serde_json::{Value, json};
 
-/// How the API server reaches the webhook server of this process.
+/// The route from the API server to the webhook server of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookRoute {
     /// The API server runs on this host.

@@ -37,8 +37,8 @@ pub struct OperatorConfig {
     pub kueue: ControllerConfig,
     /// The namespace of namespaced objects.
     pub namespace: String,
-    /// How the API server reaches the webhooks. None disables webhooks: jobs are suspended by the
-    /// controller only, and old versions of Kueue's kinds are not served.
+    /// The route from the API server to the webhooks. None disables webhooks: jobs are suspended by
+    /// the controller only, and old versions of Kueue's kinds are not served.
     pub route: Option<WebhookRoute>,
     /// The port of the webhook server; 0 selects a free one.
     pub port: u16,
@@ -52,7 +52,7 @@ pub struct OperatorConfig {
     pub metrics: Option<Metrics>,
 }
 
-/// Why an instance cannot run.
+/// The error of an instance that cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     /// Installation failed.

@@ -17,7 +17,7 @@ use kueue_lab_api::config::ClientConnection;
 struct TokenBucket {
     /// The interval between tokens.
     interval: Duration,
-    /// How far ahead of its token a request may be sent.
+    /// The time by which a request may be sent before its token.
     slack: Duration,
     /// The time of the next token.
     next: Mutex<Instant>,

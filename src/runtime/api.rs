@@ -418,9 +418,9 @@ impl<K: Codec + Clone> Api<K> {
     pub async fn delete_collection(
         &self,
         params: &DeleteParams,
-        which: &ListParams,
+        list_params: &ListParams,
     ) -> Result<Either<ObjectList<K>, Status>> {
-        let request = self.raw.request.delete_collection(params, which);
+        let request = self.raw.request.delete_collection(params, list_params);
         Ok(match self.raw.delete(request).await? {
             Either::Left(list) => Either::Left(parse::<RawList>(&list)?.typed(decode)?),
             Either::Right(status) => Either::Right(status),

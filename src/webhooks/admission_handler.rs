@@ -10,7 +10,7 @@ use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_controller::JobWebhooks;
 use kueue_lab_controller::jobs::webhooks::{Denial, Warnings, WebhookRequest};
 
-/// Why a request is not allowed.
+/// The reason that a request is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     /// Denied.

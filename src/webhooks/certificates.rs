@@ -27,7 +27,7 @@ const DAY: i64 = 24 * 3600;
 /// `notBefore` is this long ago, to allow for clock skew.
 const SKEW: SignedDuration = SignedDuration::from_secs(3600);
 
-/// Why there is no usable certificate.
+/// The reason that there is no usable certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A certificate cannot be generated.
@@ -50,7 +50,7 @@ pub struct CertificateLifetimes {
     pub server: SignedDuration,
     /// A certificate is renewed this long before it expires.
     pub renew_before: SignedDuration,
-    /// How often expiry is checked.
+    /// The interval of the checks for expiry.
     pub check_interval: Duration,
 }
 

@@ -2,7 +2,8 @@
 
 use kueue_lab_api::v1beta2::AdmissionCheckParametersReference;
 
-/// Why `spec.parameters` of an AdmissionCheck does not resolve, with upstream's messages.
+/// The error of `spec.parameters` of an AdmissionCheck that does not resolve, with upstream's
+/// messages.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadParametersRef {
     /// No `spec.parameters`.

@@ -12,10 +12,10 @@ use kueue_lab_admission::status::open_preemption_gate;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
 
-/// How long an open gate may stay without an admission before the next one is opened.
+/// The time without an admission after which the next gate is opened.
 const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// When the gate of a variant was opened; None while it is closed.
+/// The time at which the gate of a variant was opened; None while it is closed.
 fn gate_opened_at(wl: &Workload) -> Option<Timestamp> {
     let gates = wl.status.preemption_gates.iter();
     let mut open = gates.filter(|gate| {

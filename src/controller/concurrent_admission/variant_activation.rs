@@ -51,14 +51,14 @@ pub(super) async fn deactivate_variants(
     }
 }
 
-/// Sets `spec.active` of the variants selected by `which`. A deactivated variant that is evicted
+/// Sets `spec.active` of the variants selected by `is_selected`. A deactivated variant that is evicted
 /// loses its admission.
 async fn set_matching_variants_active(
     shared: &ControllerContext,
     family: &mut VariantFamily,
     active: bool,
     cause: &str,
-    which: impl Fn(&VariantFamily, &Workload) -> bool,
+    is_selected: impl Fn(&VariantFamily, &Workload) -> bool,
 ) -> kube::Result<()> {
     let (done, reason) = match active {
         true => ("activated", event::ACTIVATED_VARIANT),
@@ -66,7 +66,7 @@ async fn set_matching_variants_active(
     };
     for i in 0..family.variants.len() {
         let wl = family.variants[i].clone();
-        if !which(family, &wl) {
+        if !is_selected(family, &wl) {
             continue;
         }
         let message = format!("Variant Workload {done} due to {cause}");

@@ -63,7 +63,8 @@ impl VariantFamily {
         self.variants.iter().find(|wl| predicates::is_admitted(wl))
     }
 
-    /// The migration mode of the ClusterQueue: what happens after a variant is admitted.
+    /// The migration mode of the ClusterQueue: the handling of other variants after a variant is
+    /// admitted.
     pub(super) fn migration_mode(&self) -> ConcurrentAdmissionMigrationMode {
         let policy = self.cluster_queue.spec.concurrent_admission_policy.as_ref();
         let mode = policy.and_then(|policy| policy.migration.mode);

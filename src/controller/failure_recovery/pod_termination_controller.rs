@@ -19,14 +19,14 @@ use kueue_lab_api::constants as c;
 use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
-/// How long a pod may terminate before it is force deleted.
+/// The time of termination after which a pod is force deleted.
 const FORCEFUL_TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(60);
 const REPORTING_CONTROLLER: &str = "kueue-pod-termination-controller";
 /// The type of the condition of a force deleted pod.
 const CONDITION_TYPE: &str = "KueueFailureRecovery";
 /// The reason of that condition and of the Event.
 const REASON: &str = "KueueForcefullyDeleted";
-/// The taint of a node whose kubelet does not answer.
+/// The taint of an unreachable node.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// Starts the controller. The informers have to be synced.

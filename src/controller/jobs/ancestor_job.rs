@@ -16,7 +16,7 @@ use crate::object_meta;
 /// The longest chain of owners that is followed.
 pub(crate) const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
 
-/// Why the ancestor is unknown.
+/// The reason that the ancestor is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AncestorError {
     /// The owner references form a cycle.

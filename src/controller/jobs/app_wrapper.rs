@@ -55,7 +55,7 @@ pub(crate) struct AppWrapperComponent {
     /// Its pod sets; optional for kinds whose pod sets are known.
     #[serde(rename = "podSets", skip_serializing_if = "Vec::is_empty")]
     pub declared_pod_sets: Vec<AppWrapperPodSet>,
-    /// What admission adds to the pods of each pod set.
+    /// The pod set infos that admission adds to the pods of each pod set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pod_set_infos: Vec<AppWrapperPodSetInfo>,
     /// The object.

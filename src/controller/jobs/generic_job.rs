@@ -34,7 +34,7 @@ pub(crate) struct JobResult {
     pub message: String,
 }
 
-/// Why a job is stopped.
+/// The reason that a job is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
     /// Its Workload is terminating.
@@ -209,7 +209,7 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         Ok(PodSetCounts::new())
     }
 
-    /// Annotations that the reconciler keeps up to date on an elastic job (upstream
+    /// Annotations of an elastic job that the reconciler updates (upstream
     /// `JobWithCustomAnnotations`).
     ///
     /// # Errors
@@ -344,7 +344,7 @@ pub(crate) trait GenericJob: Send + Sync {
         self.meta().generation.unwrap_or(0).to_string()
     }
 
-    /// Updates the annotations that the reconciler keeps up to date on an elastic job.
+    /// Updates the annotations of an elastic job.
     async fn update_custom_annotations(
         &mut self,
         _env: &IntegrationContext,

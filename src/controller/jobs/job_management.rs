@@ -1,4 +1,4 @@
-//! How a job is managed: not by Kueue, with its own Workload, or as part of an ancestor.
+//! The management of a job: not by Kueue, with its own Workload, or as part of an ancestor.
 
 use super::ancestor_job::{AncestorError, AncestorJob, MANAGED_OWNERS_CHAIN_LIMIT};
 use super::error::JobError;
@@ -10,7 +10,7 @@ use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::event;
 
-/// How a job is managed.
+/// The management of a job.
 pub(super) enum JobManagement {
     /// Not by Kueue.
     Unmanaged,

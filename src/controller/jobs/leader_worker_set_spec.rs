@@ -39,7 +39,7 @@ pub(crate) struct LeaderWorkerSetSpec {
     pub replicas: Option<i32>,
     /// The templates of a group.
     pub leader_worker_template: LeaderWorkerTemplate,
-    /// How changes are rolled out.
+    /// The rollout strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout_strategy: Option<RolloutStrategy>,
     /// Unknown fields.
@@ -64,7 +64,7 @@ pub(crate) struct LeaderWorkerTemplate {
     pub other: Map<String, Value>,
 }
 
-/// How changes are rolled out.
+/// The rollout strategy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RolloutStrategy {

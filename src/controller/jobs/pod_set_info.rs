@@ -12,7 +12,7 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFla
 
 type Map = BTreeMap<String, String>;
 
-/// Why pod set infos cannot be applied to a job; retrying does not help, except for
+/// The error of pod set infos that cannot be applied to a job; retrying does not help, except for
 /// [`Self::Retryable`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PodSetInfoError {

@@ -64,7 +64,7 @@ pub(crate) struct RayJobSpec {
     /// Selects an existing cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_selector: Option<BTreeMap<String, String>>,
-    /// How the Ray job is submitted.
+    /// The submission mode of the Ray job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submission_mode: Option<String>,
     /// Whether the cluster is deleted when the job is finished.

@@ -18,7 +18,7 @@ use kueue_lab_runtime::Change;
 /// The Workloads that recently lost their quota. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct RecentQuotaLosses {
-    /// How long a loss is recent.
+    /// The time for which a loss is recent.
     window: Duration,
     /// The end of the recent period by Workload UID.
     losses: Arc<Mutex<BTreeMap<String, Timestamp>>>,
@@ -33,7 +33,7 @@ impl RecentQuotaLosses {
         }
     }
 
-    /// How long a loss is recent.
+    /// The time for which a loss is recent.
     pub(crate) fn recent_window(&self) -> Duration {
         self.window
     }

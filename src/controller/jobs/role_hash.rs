@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use kueue_lab_json::html_escape;
 use kueue_lab_quantity::Quantity;
 
-/// How Go encodes a value.
+/// The Go encoding of a value.
 enum GoType {
     /// Unchanged; maps sorted by key.
     Scalar,

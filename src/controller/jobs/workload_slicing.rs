@@ -18,7 +18,7 @@ use kueue_lab_admission::workload_slicing::replacement_for_key;
 use kueue_lab_api::constants::finished;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 
-/// How long the scheduler has to finish a slice after it reserved quota for the replacement. It
+/// The time for the scheduler to finish a slice after it reserved quota for the replacement. It
 /// does so with its next request; without a network in between, the watch would report the
 /// reservation before.
 const FINISH_REPLACED_SLICE_TIME: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ const IDLE_CHECK: usize = 1024;
 /// interval. Where each write leads to the next attempt, the loop then runs as fast as upstream's.
 #[derive(Debug, Default)]
 pub(crate) struct StatusWritePacing(
-    /// When the whole burst is available again, by UID.
+    /// The time at which the whole burst is available again, by UID.
     Mutex<HashMap<String, Timestamp>>,
 );
 

@@ -316,7 +316,7 @@ impl NodeReconciler<'_> {
         }
     }
 
-    /// How the pods of a Workload tolerate the taints of the node.
+    /// The toleration of the taints of the node by the pods of a Workload.
     fn classify_taints(&self, node: &Node, wl: &Workload) -> TaintToleration {
         let sets: Vec<Vec<Toleration>> = pod_set_assignments(wl)
             .filter(|psa| is_assigned_to_node(psa, self.node))
@@ -455,7 +455,7 @@ impl NodeReconciler<'_> {
     }
 }
 
-/// How pods tolerate the taints of a node.
+/// The toleration of the taints of a node by pods.
 enum TaintToleration {
     Untolerated,
     ToleratedTemporarily,

@@ -126,7 +126,7 @@ async fn reconcile(
     Ok(ReconcileResult::Done)
 }
 
-/// Why pods of a Workload are not ungated.
+/// The reason that pods of a Workload are not ungated.
 #[derive(Debug, thiserror::Error)]
 enum UngaterError {
     /// A pod index offset is not an integer.

@@ -1,5 +1,5 @@
 //! The storage of the visibility API (`visibility.kueue.x-k8s.io`): pending workloads of a
-//! ClusterQueue or LocalQueue with their positions. The server that answers requests is outside of
+//! ClusterQueue or LocalQueue with their positions. The server that handles requests is outside of
 //! this crate.
 
 mod pending_workloads;

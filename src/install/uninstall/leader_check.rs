@@ -99,7 +99,7 @@ struct HeldLease {
     holder: String,
     renewed: Timestamp,
     lease_duration: Duration,
-    /// When this record was first observed.
+    /// The time at which this record was first observed.
     since: Instant,
 }
 

@@ -1,6 +1,6 @@
 //! The report of an uninstall.
 
-/// What was removed and what was kept.
+/// The removed and the kept objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UninstallReport {
     /// Webhook configurations removed.
@@ -17,7 +17,7 @@ pub struct UninstallReport {
     pub definitions: Vec<String>,
     /// Other deleted objects, as `kind name`.
     pub objects: Vec<String>,
-    /// What was kept, and why.
+    /// The kept objects with the reason.
     pub kept: Vec<String>,
 }
 

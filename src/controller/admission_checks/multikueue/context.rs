@@ -30,7 +30,7 @@ pub(super) struct MultiKueueState {
     pub shared: ControllerContext,
     /// The worker clusters.
     pub clusters: Informer<MultiKueueCluster>,
-    /// Which worker clusters an AdmissionCheck uses.
+    /// The worker clusters of AdmissionChecks.
     pub configs: Informer<MultiKueueConfig>,
     /// The adapters of jobs.
     pub adapters: Vec<Adapter>,
@@ -92,7 +92,7 @@ impl MultiKueueContext {
         (!interval.is_zero()).then_some(interval)
     }
 
-    /// How long a Workload stays admitted after the connection to its worker is lost.
+    /// The time for which a Workload stays admitted after the connection to its worker is lost.
     pub(super) fn worker_lost_timeout(&self) -> Duration {
         let timeout = self.config.worker_lost_timeout.as_ref();
         timeout.map(|timeout| timeout.to_std()).unwrap_or_default()

@@ -19,7 +19,7 @@ const ROUND_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// The number of clusters that a round adds, unless it is configured.
 const DEFAULT_STEP_SIZE: usize = 3;
 
-/// When the round of a Workload started.
+/// The start of the round of a Workload.
 type RoundStartTimes = Mutex<HashMap<ObjectKey, Timestamp>>;
 
 /// Starts the dispatcher.

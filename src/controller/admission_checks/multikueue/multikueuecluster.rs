@@ -96,7 +96,7 @@ async fn reconcile(mk: &MultiKueueContext, key: &ObjectKey) -> Result<ReconcileR
     }
 }
 
-/// Where the kubeconfig of a cluster is, for messages.
+/// The location of the kubeconfig of a cluster, for messages.
 fn kubeconfig_location(mk: &MultiKueueContext, cluster: &MultiKueueCluster) -> String {
     let source = &cluster.spec.cluster_source;
     if let Some(profile) = &source.cluster_profile_ref {

@@ -12,7 +12,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
 
-/// How long a cluster may preempt before the next one may.
+/// The time for which a cluster may preempt before the next one may.
 const SINGLE_CLUSTER_PREEMPTION_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Opens the gate of the copy that has waited for preemption for longest, unless another one was

@@ -68,9 +68,9 @@ struct ConnectionState {
 
 /// A failed connection.
 pub(super) struct ConnectionError {
-    /// Why it failed.
+    /// The error.
     pub message: String,
-    /// When to connect again.
+    /// The time of the next connection attempt.
     pub retry_after: Duration,
 }
 

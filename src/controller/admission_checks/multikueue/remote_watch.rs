@@ -47,7 +47,7 @@ pub(super) type RemoteEvents = BoxStream<'static, kube::Result<WatchEvent<Dynami
 /// Opens a watch of the objects that the manager `origin` created.
 ///
 /// # Errors
-/// A message: the cluster does not answer within `timeout`, or does not serve the kind.
+/// A message: the cluster does not respond within `timeout`, or does not serve the kind.
 pub(super) async fn establish_watch(
     client: &Client,
     kind: WatchedKind<'_>,

@@ -117,7 +117,7 @@ impl<'a> WorkloadGroup<'a> {
         matches.min_by_key(|(condition, _)| condition.last_transition_time.0)
     }
 
-    /// What to sync with a cluster.
+    /// The objects to sync with a cluster.
     pub(super) fn sync<'b>(&'b self, remote: &'b Client) -> SyncJob<'b> {
         SyncJob {
             shared: &self.mk.shared,

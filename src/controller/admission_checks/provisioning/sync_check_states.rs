@@ -92,7 +92,7 @@ impl CheckSync<'_> {
         check: &mut AdmissionCheckState,
         pr: &ProvisioningRequest,
         message: &str,
-        retrying: &str,
+        prefix: &str,
     ) -> bool {
         let retry = self.spec.retry_strategy.clone().unwrap_or_default();
         let attempt =
@@ -103,7 +103,7 @@ impl CheckSync<'_> {
             check.message = message.to_owned();
             return true;
         }
-        let changed = update_check_message(check, &format!("{retrying}: {message}"));
+        let changed = update_check_message(check, &format!("{prefix}: {message}"));
         let tried = check.retry_count.unwrap_or(0);
         if attempt <= tried {
             // A request of an earlier attempt.

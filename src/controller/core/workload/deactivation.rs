@@ -68,18 +68,18 @@ pub(super) async fn reconcile_deactivated(
     Ok(Some(ReconcileResult::Done))
 }
 
-/// Sets the DeactivationTarget condition, together with the changes made by `also`.
+/// Sets the DeactivationTarget condition, together with the changes made by `mutate`.
 pub(super) async fn set_deactivation_target(
     shared: &ControllerContext,
     wl: &Workload,
     reason: &str,
     message: &str,
-    also: impl FnOnce(&mut Workload),
+    mutate: impl FnOnce(&mut Workload),
 ) -> kube::Result<()> {
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
         let before = wl.status.accumulated_past_execution_time_seconds;
-        also(wl);
+        mutate(wl);
         let cond = Condition {
             type_: c::DEACTIVATION_TARGET.to_owned(),
             status: "True".to_owned(),

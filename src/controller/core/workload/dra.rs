@@ -75,9 +75,9 @@ fn pending_workloads(shared: &ControllerContext) -> impl Iterator<Item = Arc<Wor
 fn enqueue_pending_dra_workloads(
     shared: &ControllerContext,
     queue: &WorkQueue<ObjectKey>,
-    concerns: impl Fn(&Workload) -> bool,
+    is_affected: impl Fn(&Workload) -> bool,
 ) {
-    for wl in pending_workloads(shared).filter(|wl| concerns(wl)) {
+    for wl in pending_workloads(shared).filter(|wl| is_affected(wl)) {
         if shared.engine().needs_dra_reconcile(&wl) {
             queue.add(ObjectKey::of(wl.as_ref()));
         }
@@ -143,7 +143,7 @@ pub(super) async fn count(
     }
 }
 
-/// When the Requeued condition is written.
+/// The case in which the Requeued condition is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequeuedUpdate {
     Always,
@@ -157,7 +157,7 @@ async fn mark_dra_inadmissible(
     wl: &Workload,
     message: &str,
     requeued: &str,
-    when: RequeuedUpdate,
+    requeued_update: RequeuedUpdate,
 ) -> kube::Result<()> {
     let gates = shared.engine().config().gates.clone();
     let reason = match gates.unadmitted_workloads_observability {
@@ -167,7 +167,7 @@ async fn mark_dra_inadmissible(
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
         let unset = unset_quota_reservation(wl, reason, message, now, &gates);
-        let with = when == RequeuedUpdate::Always || unset;
+        let with = requeued_update == RequeuedUpdate::Always || unset;
         let requeued = with && set_requeued_condition(wl, q::INADMISSIBLE, requeued, false, now);
         unset || requeued
     })

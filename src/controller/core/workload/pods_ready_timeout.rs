@@ -14,8 +14,8 @@ use kueue_lab_api::config::WaitForPodsReady;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-fn signed(span: kueue_lab_api::config::Duration) -> SignedDuration {
-    SignedDuration::from_nanos(span.as_nanos())
+fn signed(duration: kueue_lab_api::config::Duration) -> SignedDuration {
+    SignedDuration::from_nanos(duration.as_nanos())
 }
 
 /// The reason a Workload's pods are not ready and the time left until the timeout. None if they are

@@ -66,7 +66,7 @@ pub(super) async fn reconcile_on_queue_active_state(
     let of_local = QueueActiveState {
         policy,
         exists,
-        what: format!("LocalQueue {}", wl.spec.queue_name),
+        queue: format!("LocalQueue {}", wl.spec.queue_name),
         reason: c::evicted::LOCAL_QUEUE_STOPPED,
         message: "The LocalQueue is stopped",
     };
@@ -79,7 +79,7 @@ pub(super) async fn reconcile_on_queue_active_state(
     let of_cluster = QueueActiveState {
         policy,
         exists,
-        what: format!(
+        queue: format!(
             "ClusterQueue {}",
             queues.cluster_queue_name.as_deref().unwrap_or_default()
         ),
@@ -93,7 +93,7 @@ pub(super) async fn reconcile_on_queue_active_state(
 struct QueueActiveState {
     policy: StopPolicy,
     exists: bool,
-    what: String,
+    queue: String,
     reason: &'static str,
     message: &'static str,
 }
@@ -114,13 +114,13 @@ impl QueueActiveState {
         }
         if !self.exists {
             let reason = granular_or_legacy_reason(shared, q::MISCONFIGURED, q::INADMISSIBLE);
-            let message = format!("{} is terminating or missing", self.what);
+            let message = format!("{} is terminating or missing", self.queue);
             patch_quota_reservation_unset(shared, wl, reason, &message).await?;
             return Ok(true);
         }
         if self.policy != StopPolicy::None {
             let reason = granular_or_legacy_reason(shared, q::SUSPENDED, q::INADMISSIBLE);
-            let message = format!("{} is stopped", self.what);
+            let message = format!("{} is stopped", self.queue);
             patch_quota_reservation_unset(shared, wl, reason, &message).await?;
             return Ok(true);
         }

@@ -31,7 +31,7 @@ pub(super) struct ManagedBy {
     pub named: &'static str,
 }
 
-/// How the jobs of a kind are synced.
+/// The sync of the jobs of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sync {
     /// The status is copied.

@@ -70,7 +70,7 @@ pub(super) fn set_prebuilt_workload_name(
         .insert(key.to_owned(), workload.to_owned());
 }
 
-/// Why a job in a worker cluster is not synced or deleted.
+/// The reason that a job in a worker cluster is not synced or deleted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RemoteObjectError {
     /// The request failed.
