@@ -85,12 +85,12 @@ impl ApiError {
     }
 
     /// 409: the write conflicts with the current state of the object.
-    pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
+    pub fn conflict(group: &str, plural: &str, name: &str, error: &str) -> Self {
         Self {
             code: 409,
             reason: "Conflict",
             message: format!(
-                "Operation cannot be fulfilled on {} {name:?}: {why}",
+                "Operation cannot be fulfilled on {} {name:?}: {error}",
                 group_resource(group, plural)
             ),
             details: details(group, plural, name),
@@ -99,7 +99,7 @@ impl ApiError {
     }
 
     /// 403; the message contains resource and object name if they are not empty.
-    pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+    pub fn forbidden(group: &str, plural: &str, name: &str, error: &str) -> Self {
         let what = match (plural, name) {
             ("", _) => String::new(),
             (plural, "") => format!("{} is ", group_resource(group, plural)),
@@ -108,7 +108,7 @@ impl ApiError {
         Self {
             code: 403,
             reason: "Forbidden",
-            message: format!("{what}forbidden: {why}"),
+            message: format!("{what}forbidden: {error}"),
             details: details(group, plural, name),
             continue_token: None,
         }

@@ -15,15 +15,20 @@ impl ErrorList {
         self.0.push(FieldError::required(path, detail));
     }
 
-    /// `path: Invalid value: bad: detail`.
-    pub fn invalid(&mut self, path: &FieldPath<'_>, bad: impl BadValue, detail: impl Into<String>) {
-        self.0.push(FieldError::invalid(path, bad, detail));
+    /// `path: Invalid value: value: detail`.
+    pub fn invalid(
+        &mut self,
+        path: &FieldPath<'_>,
+        value: impl BadValue,
+        detail: impl Into<String>,
+    ) {
+        self.0.push(FieldError::invalid(path, value, detail));
     }
 
-    /// `path: Invalid value: shown: detail`, with a preformatted value.
-    pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
+    /// `path: Invalid value: value_text: detail`, with a preformatted value.
+    pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, value_text: String, detail: &str) {
         self.0
-            .push(FieldError::invalid(path, Value::Null, detail).with_bad_value_text(shown));
+            .push(FieldError::invalid(path, Value::Null, detail).with_bad_value_text(value_text));
     }
 
     /// `path: Invalid value: detail`.
@@ -32,8 +37,8 @@ impl ErrorList {
     }
 
     /// One `Invalid value` error for each message.
-    pub fn invalid_for_each(&mut self, path: &FieldPath<'_>, bad: &str, messages: Vec<String>) {
-        self.extend(FieldError::invalid_for_each(path, bad, messages));
+    pub fn invalid_for_each(&mut self, path: &FieldPath<'_>, value: &str, messages: Vec<String>) {
+        self.extend(FieldError::invalid_for_each(path, value, messages));
     }
 
     /// `path: Forbidden: detail`.
@@ -41,14 +46,14 @@ impl ErrorList {
         self.0.push(FieldError::forbidden(path, detail));
     }
 
-    /// `path: Duplicate value: bad`.
-    pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
-        self.0.push(FieldError::duplicate(path, bad));
+    /// `path: Duplicate value: value`.
+    pub fn duplicate(&mut self, path: &FieldPath<'_>, value: impl BadValue) {
+        self.0.push(FieldError::duplicate(path, value));
     }
 
-    /// `path: Not found: bad`.
-    pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
-        self.0.push(FieldError::not_found(path, bad));
+    /// `path: Not found: value`.
+    pub fn not_found(&mut self, path: &FieldPath<'_>, value: impl BadValue) {
+        self.0.push(FieldError::not_found(path, value));
     }
 
     /// `path: Too long: may not be more than N bytes`.

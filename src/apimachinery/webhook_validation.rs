@@ -17,14 +17,14 @@ pub fn is_known_version(version: &Value) -> bool {
         .is_some_and(|v| ACCEPTED_REVIEW_VERSIONS.contains(&v))
 }
 
-/// Validates the versions of reviews that a webhook accepts; one has to be known if `recognized` is
-/// true. `required` is the message for no version.
+/// Validates the versions of reviews that a webhook accepts; one has to be known if
+/// `requires_known_version` is true. `required` is the message for no version.
 pub fn review_versions(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     versions: &[Value],
     required: &str,
-    recognized: bool,
+    requires_known_version: bool,
 ) {
     if versions.is_empty() {
         return errors.required(path, required);
@@ -37,7 +37,7 @@ pub fn review_versions(
             errors.invalid_for_each(&path.index(i), text, dns1035_label(text));
         }
     }
-    if recognized && !versions.iter().any(is_known_version) {
+    if requires_known_version && !versions.iter().any(is_known_version) {
         let detail = format!(
             "must include at least one of {}",
             ACCEPTED_REVIEW_VERSIONS.join(", ")

@@ -14,7 +14,7 @@ const ADDRESS_SIZE: u64 = 4;
 /// The cost of one authorization check: two fit into an expression.
 const AUTHORIZATION_CHECK: u64 = 350_000;
 
-/// How the cost of a call depends on the sizes of its values.
+/// The dependence of the cost of a call on the sizes of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallCost {
     /// The same for all values.

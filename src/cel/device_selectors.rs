@@ -74,12 +74,12 @@ struct CelDeviceValue {
 }
 
 impl CelDeviceValue {
-    fn value(&self, looks_up: &[String]) -> Value {
+    fn value(&self, literal_keys: &[String]) -> Value {
         mapping([
             (key("driver"), self.driver.clone()),
             (key("allowMultipleAllocations"), self.multiple.clone()),
-            (key("attributes"), self.attributes.value(looks_up)),
-            (key("capacity"), self.capacity.value(looks_up)),
+            (key("attributes"), self.attributes.value(literal_keys)),
+            (key("capacity"), self.capacity.value(literal_keys)),
         ])
     }
 }

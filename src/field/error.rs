@@ -58,20 +58,24 @@ impl FieldError {
         Self::without_value(FieldErrorKind::Required, path, detail)
     }
 
-    /// `path: Invalid value: bad: detail`.
-    pub fn invalid(path: impl Into<Path>, bad: impl BadValue, detail: impl Into<String>) -> Self {
-        Self::new(FieldErrorKind::Invalid, path, Some(bad), detail)
+    /// `path: Invalid value: value: detail`.
+    pub fn invalid(path: impl Into<Path>, value: impl BadValue, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, path, Some(value), detail)
     }
 
     /// One [`invalid`](Self::invalid) error for each detail.
-    pub fn invalid_for_each(path: impl Into<Path>, bad: &str, details: Vec<String>) -> FieldErrors {
+    pub fn invalid_for_each(
+        path: impl Into<Path>,
+        value: &str,
+        details: Vec<String>,
+    ) -> FieldErrors {
         if details.is_empty() {
             return FieldErrors::new();
         }
         let path = path.into();
         details
             .into_iter()
-            .map(|detail| Self::invalid(&path, bad, detail))
+            .map(|detail| Self::invalid(&path, value, detail))
             .collect()
     }
 
@@ -85,20 +89,20 @@ impl FieldError {
         Self::without_value(FieldErrorKind::Forbidden, path, detail)
     }
 
-    /// `path: Duplicate value: bad`.
-    pub fn duplicate(path: impl Into<Path>, bad: impl BadValue) -> Self {
-        Self::new(FieldErrorKind::Duplicate, path, Some(bad), "")
+    /// `path: Duplicate value: value`.
+    pub fn duplicate(path: impl Into<Path>, value: impl BadValue) -> Self {
+        Self::new(FieldErrorKind::Duplicate, path, Some(value), "")
     }
 
-    /// `path: Not found: bad`.
-    pub fn not_found(path: impl Into<Path>, bad: impl BadValue) -> Self {
-        Self::new(FieldErrorKind::NotFound, path, Some(bad), "")
+    /// `path: Not found: value`.
+    pub fn not_found(path: impl Into<Path>, value: impl BadValue) -> Self {
+        Self::new(FieldErrorKind::NotFound, path, Some(value), "")
     }
 
-    /// `path: Unsupported value: bad: supported values: "a", "b"`, in the order given.
+    /// `path: Unsupported value: value: supported values: "a", "b"`, in the order given.
     pub fn not_supported<S: AsRef<str>>(
         path: impl Into<Path>,
-        bad: impl BadValue,
+        value: impl BadValue,
         supported: &[S],
     ) -> Self {
         let names: Vec<String> = supported.iter().map(|s| go_quote(s.as_ref())).collect();
@@ -107,7 +111,7 @@ impl FieldError {
         } else {
             format!("supported values: {}", names.join(", "))
         };
-        Self::new(FieldErrorKind::NotSupported, path, Some(bad), detail)
+        Self::new(FieldErrorKind::NotSupported, path, Some(value), detail)
     }
 
     /// `path: Too long: may not be more than N bytes`.
@@ -132,8 +136,8 @@ impl FieldError {
     /// The message without the path, as a Status cause carries it (upstream's `ErrorBody`).
     pub fn message(&self) -> String {
         let mut text = String::from(self.kind.description());
-        if let Some(bad) = self.bad_value.as_ref().filter(|_| self.kind.shows_value()) {
-            text.extend([": ", bad]);
+        if let Some(value) = self.bad_value.as_ref().filter(|_| self.kind.shows_value()) {
+            text.extend([": ", value]);
         }
         if !self.detail.is_empty() {
             text.extend([": ", &self.detail]);

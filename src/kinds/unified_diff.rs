@@ -59,16 +59,16 @@ fn range(start: usize, end: usize) -> String {
 }
 
 /// Groups changes with their context; adjacent changes share a group.
-fn grouped_opcodes(stretches: &[OpCode]) -> Vec<Vec<OpCode>> {
+fn grouped_opcodes(opcodes: &[OpCode]) -> Vec<Vec<OpCode>> {
     let mut groups = Vec::new();
     let mut group: Vec<OpCode> = Vec::new();
-    for (i, s) in stretches.iter().enumerate() {
+    for (i, s) in opcodes.iter().enumerate() {
         if !s.equal {
             group.push(*s);
             continue;
         }
         let len = s.a.1 - s.a.0;
-        let (is_first, is_last) = (i == 0, i + 1 == stretches.len());
+        let (is_first, is_last) = (i == 0, i + 1 == opcodes.len());
         let head = |n: usize| OpCode {
             equal: true,
             a: (s.a.0, s.a.0 + n),
@@ -247,9 +247,9 @@ mod tests {
             let diff = unified(&a.join("\n"), &b.join("\n"));
             let (a, b): (Vec<&str>, Vec<&str>) =
                 (a.iter().map(String::as_str).collect(), b.iter().map(String::as_str).collect());
-            let stretches = opcodes(&a, &b);
+            let opcodes = opcodes(&a, &b);
             let mut rebuilt: Vec<&str> = Vec::new();
-            for s in &stretches {
+            for s in &opcodes {
                 prop_assert!(!s.equal || a[s.a.0..s.a.1] == b[s.b.0..s.b.1]);
                 rebuilt.extend(&b[s.b.0..s.b.1]);
             }

@@ -236,9 +236,9 @@ fn builder(value: &Value) -> Result<&CheckBuilder, ExecutionError> {
     .ok_or(ExecutionError::NoSuchOverload)
 }
 
-fn not_empty(what: &str, text: &str) -> Result<(), ExecutionError> {
+fn not_empty(name: &str, text: &str) -> Result<(), ExecutionError> {
     match text.trim() {
-        "" => Err(function_error(&format!("{what} must not be empty"))),
+        "" => Err(function_error(&format!("{name} must not be empty"))),
         _ => Ok(()),
     }
 }

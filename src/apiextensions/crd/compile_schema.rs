@@ -188,7 +188,7 @@ fn field(name: &str, schema: TypeRef, default: Option<Value>) -> Field {
 fn add_meta(
     value_type: &mut StructSchema,
     rules: &mut Option<Box<ValueValidation>>,
-    stated: Option<&Value>,
+    declared: Option<&Value>,
 ) {
     let mut fields: Vec<Field> = value_type
         .fields
@@ -204,9 +204,9 @@ fn add_meta(
     }
     fields.sort_by(|a, b| a.name.cmp(&b.name));
     value_type.fields = fields.into();
-    if let Some(stated) = stated.filter(|s| s.get("properties").is_some()) {
+    if let Some(declared) = declared.filter(|s| s.get("properties").is_some()) {
         let metadata = compile(
-            stated,
+            declared,
             Context {
                 allows_unknown: true,
             },

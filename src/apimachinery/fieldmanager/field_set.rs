@@ -176,8 +176,8 @@ fn add(to: &mut Node, from: &Node) {
     }
 }
 
-fn subtract(from: &mut Node, what: &Node, recursive: bool) {
-    for (key, theirs) in children(what) {
+fn subtract(from: &mut Node, other: &Node, recursive: bool) {
+    for (key, theirs) in children(other) {
         let Some(ours) = from.get_mut(key) else {
             continue;
         };

@@ -71,7 +71,7 @@ pub fn patch(
     let invalid = |text: String| {
         let bad = match (patch_type, &shown) {
             (PatchType::Strategic, Some(patch)) => go_format::go_text(patch),
-            (_, touched) => go_format::patched_text(schema, &before, touched.as_ref()),
+            (_, patch) => go_format::patched_text(schema, &before, patch.as_ref()),
         };
         ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
     };

@@ -18,7 +18,7 @@ pub struct PatchStrategy {
     pub key: Option<&'static str>,
 }
 
-/// When Go encodes a field.
+/// The condition for the encoding of a field in Go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
     /// Always; the zero value if unset.
@@ -37,7 +37,7 @@ pub struct Field {
     pub name: Name,
     /// Schema of the value.
     pub schema: TypeRef,
-    /// When the field is encoded; `OmitZero` in custom resources.
+    /// The condition for the encoding of the field; `OmitZero` in custom resources.
     pub presence: Presence,
     /// Whether the Go field is a pointer, so unset differs from zero.
     pub pointer: bool,

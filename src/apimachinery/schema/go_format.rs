@@ -7,20 +7,15 @@ use serde_json::{Map, Value};
 use super::{Schema, ValueType};
 
 /// The object as JSON after a patch: keys are sorted in objects the patch changes, and in
-/// declaration order in all others. `touched` is the patch; without it only the keys of the
-/// outermost object are sorted.
-pub(crate) fn patched_text(schema: &Schema, value: &Value, touched: Option<&Value>) -> String {
+/// declaration order in all others. Without a patch only the keys of
+/// the outermost object are sorted.
+pub(crate) fn patched_text(schema: &Schema, value: &Value, patch: Option<&Value>) -> String {
     let mut out = String::new();
-    write_patched(
-        Some(schema),
-        value,
-        touched.unwrap_or(&Value::Null),
-        &mut out,
-    );
+    write_patched(Some(schema), value, patch.unwrap_or(&Value::Null), &mut out);
     out
 }
 
-fn write_patched(schema: Option<&Schema>, value: &Value, touched: &Value, out: &mut String) {
+fn write_patched(schema: Option<&Schema>, value: &Value, patch: &Value, out: &mut String) {
     let Value::Object(map) = value else {
         return write_value(schema, value, out);
     };
@@ -31,8 +26,8 @@ fn write_patched(schema: Option<&Schema>, value: &Value, touched: &Value, out: &
         }
         let _ = write!(out, "{}:", Value::String(key.clone()));
         let sub = schema.and_then(|s| s.child(key));
-        match touched.get(key) {
-            Some(touched) if touched.is_object() => write_patched(sub, value, touched, out),
+        match patch.get(key) {
+            Some(patch) if patch.is_object() => write_patched(sub, value, patch, out),
             _ => write_value(sub, value, out),
         }
     }

@@ -52,7 +52,7 @@ fn default_rules(rules: &mut Value, policies: Value) {
     rules.set_default("policies", policies);
 }
 
-/// Which values of `apiVersion` a reference may have.
+/// The values of `apiVersion` that a reference may have.
 #[derive(Clone, Copy, PartialEq)]
 enum AllowedApiVersion {
     WithGroup,
@@ -393,6 +393,7 @@ fn validate_rules(errors: &mut ErrorList, path: &FieldPath<'_>, rules: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kueue_lab_testing::texts;
 
     fn scaler(target: Value, metrics: Value) -> Value {
         json!({
@@ -403,10 +404,6 @@ mod tests {
 
     fn deployment() -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"})
-    }
-
-    fn texts(errors: &[FieldError]) -> Vec<String> {
-        errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -435,10 +435,7 @@ fn ip_block(errors: &mut ErrorList, path: &FieldPath<'_>, block: &Value, existin
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn texts(errors: &[FieldError]) -> Vec<String> {
-        errors.iter().map(ToString::to_string).collect()
-    }
+    use kueue_lab_testing::texts;
 
     fn ingress_with(path: Value) -> Value {
         json!({"spec": {"rules": [{"http": {"paths": [path]}}]}})

@@ -116,7 +116,7 @@ impl<'r> Range<'r> {
         }
     }
 
-    fn type_error(&self, value: f64, what: &str, path: &str) -> Option<String> {
+    fn type_error(&self, value: f64, name: &str, path: &str) -> Option<String> {
         let fits = match (self.integer, self.format) {
             (true, "int32") => {
                 value.fract() == 0.0 && (-2_147_483_648.0..=2_147_483_647.0).contains(&value)
@@ -127,8 +127,8 @@ impl<'r> Range<'r> {
         };
         let kind = if self.integer { "integer" } else { "number" };
         (!fits).then(|| match self.format {
-            "" => format!("{what} value must be of type {kind} (default format) in {path}"),
-            format => format!("{what} value must be of type {kind} with format {format} in {path}"),
+            "" => format!("{name} value must be of type {kind} (default format) in {path}"),
+            format => format!("{name} value must be of type {kind} with format {format} in {path}"),
         })
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct ValidationError {
     /// The path relative to the validated value; `None` for errors without a path.
     pub(super) name: Option<String>,
     pub(super) kind: FieldErrorKind,
-    pub(super) bad: Option<Value>,
+    pub(super) bad_value: Option<Value>,
     pub(super) detail: String,
 }
 
@@ -19,22 +19,32 @@ impl ValidationError {
         Self {
             name: None,
             kind: FieldErrorKind::Invalid,
-            bad: Some("".into()),
+            bad_value: Some("".into()),
             detail,
         }
     }
 
-    pub(super) fn of(kind: FieldErrorKind, path: &str, bad: Option<Value>, detail: String) -> Self {
+    pub(super) fn of(
+        kind: FieldErrorKind,
+        path: &str,
+        bad_value: Option<Value>,
+        detail: String,
+    ) -> Self {
         Self {
             name: Some(path.into()),
             kind,
-            bad,
+            bad_value,
             detail,
         }
     }
 
-    pub(super) fn invalid(path: &str, bad: impl Into<Value>, detail: String) -> Self {
-        Self::of(FieldErrorKind::Invalid, path, Some(bad.into()), detail)
+    pub(super) fn invalid(path: &str, bad_value: impl Into<Value>, detail: String) -> Self {
+        Self::of(
+            FieldErrorKind::Invalid,
+            path,
+            Some(bad_value.into()),
+            detail,
+        )
     }
 
     pub(super) fn into_error(self, prefix: &str) -> FieldError {
@@ -45,7 +55,7 @@ impl ValidationError {
             ("", name) => name.to_string(),
             (prefix, name) => format!("{prefix}.{name}"),
         };
-        FieldError::new(self.kind, path, self.bad, self.detail)
+        FieldError::new(self.kind, path, self.bad_value, self.detail)
     }
 }
 

@@ -94,7 +94,7 @@ fn validate_root_fields(schema: &Value, path: &FieldPath<'_>, errors: &mut Error
     }
 }
 
-/// Why defaults are not allowed in a schema node.
+/// The reason that defaults are not allowed in a schema node.
 #[derive(Clone, Copy)]
 enum DisallowDefaultsReason<'a> {
     InMap,

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::api_approval::API_APPROVED_ANNOTATION;
 use super::*;
 use kueue_lab_field::FieldError;
+use kueue_lab_testing::texts;
 
 /// A CustomResourceDefinition with one version and the given schema of `spec`.
 fn definition(spec: Value) -> Value {
@@ -25,10 +26,6 @@ fn definition(spec: Value) -> Value {
     set_defaults(&mut made);
     add_stored_version(&mut made);
     made
-}
-
-fn texts(errors: &[FieldError]) -> Vec<String> {
-    errors.iter().map(ToString::to_string).collect()
 }
 
 fn errors_of(spec: Value) -> Vec<String> {

@@ -213,7 +213,7 @@ impl<'s> Checker<'_, 's> {
         if let Some(found) = operand.field(field) {
             return found;
         }
-        let what = match operand {
+        let message = match operand {
             Type::Object(..) | Type::Struct(_) | Type::ObjectMeta | Type::Fields(_) => {
                 format!("undefined field '{field}'")
             }
@@ -233,7 +233,7 @@ impl<'s> Checker<'_, 's> {
             }
             _ => return Type::Any,
         };
-        self.error(self.offset_of_field(field), what);
+        self.error(self.offset_of_field(field), message);
         Type::Any
     }
 
@@ -352,8 +352,8 @@ impl<'s> Checker<'_, 's> {
         is_namespace.then(|| format!("{namespace}.{name}"))
     }
 
-    fn error(&mut self, at: usize, what: String) {
-        self.errors.push((at, what));
+    fn error(&mut self, at: usize, message: String) {
+        self.errors.push((at, message));
     }
 
     /// The offset of an identifier in the source, minus the result of `back` on the preceding text.
@@ -373,7 +373,7 @@ impl<'s> Checker<'_, 's> {
     }
 
     /// Formats an error as the CEL compiler does, with its source line.
-    fn format_error(&self, at: usize, what: &str) -> String {
+    fn format_error(&self, at: usize, message: &str) -> String {
         let before = self.source.get(..at).unwrap_or_default();
         let line = before.matches('\n').count();
         let column = before
@@ -390,7 +390,7 @@ impl<'s> Checker<'_, 's> {
             .replace('\t', " ");
         let dots = ".".repeat(column);
         format!(
-            "ERROR: <input>:{}:{}: {what}\n | {text}\n | {dots}^",
+            "ERROR: <input>:{}:{}: {message}\n | {text}\n | {dots}^",
             line + 1,
             column + 1
         )

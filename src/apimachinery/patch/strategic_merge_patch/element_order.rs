@@ -65,7 +65,7 @@ pub(super) fn merge_with_set_element_order(
                 merge_field(old.to_vec(), new.to_vec(), schema, name, false, steps)?
             }
         };
-        let (ours, rest) = match strategy.key {
+        let (patch_items, server_only) = match strategy.key {
             Some(key) => partition(merged, &order, key)?,
             None => {
                 steps.spend(merged.len().saturating_mul(order.len()))?;
@@ -77,8 +77,13 @@ pub(super) fn merge_with_set_element_order(
                 "no elements in any of the given slices".into(),
             ));
         }
-        let all =
-            normalize_element_order(ours, rest, &order, old.unwrap_or_default(), strategy.key)?;
+        let all = normalize_element_order(
+            patch_items,
+            server_only,
+            &order,
+            old.unwrap_or_default(),
+            strategy.key,
+        )?;
         original.insert(name.to_string(), Value::Array(all));
         patch.remove(name);
     }
@@ -159,22 +164,23 @@ pub(super) fn partition(
     key: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), StrategicMergeError> {
     let known = positions(by, Some(key));
-    let (mut ours, mut rest) = (Vec::new(), Vec::new());
+    let (mut patch, mut server_only) = (Vec::new(), Vec::new());
     for item in items {
         let value = key_of(&item, Some(key))?;
         if known.contains_key(&Some(value)) {
-            ours.push(item)
+            patch.push(item)
         } else {
-            rest.push(item)
+            server_only.push(item)
         }
     }
-    Ok((ours, rest))
+    Ok((patch, server_only))
 }
 
-/// Sorts `ours` by the directive and `rest` by the live list, then merges both by the live order.
+/// Sorts `patch` by the directive and `server_only` by the live list, then merges both by the live
+/// order.
 pub(super) fn normalize_element_order(
-    mut ours: Vec<Value>,
-    mut rest: Vec<Value>,
+    mut patch: Vec<Value>,
+    mut server_only: Vec<Value>,
     order: &[Value],
     live: &[Value],
     key: Option<&str>,
@@ -182,12 +188,15 @@ pub(super) fn normalize_element_order(
     let (by_order, by_live) = (positions(order, key), positions(live, key));
     let rank =
         |map: &HashMap<Option<&Value>, usize>, item: &Value| map.get(&identity(item, key)).copied();
-    ours.sort_by_key(|v| rank(&by_order, v).unwrap_or(usize::MAX));
-    rest.sort_by_key(|v| rank(&by_live, v).unwrap_or(usize::MAX));
-    let mut all = Vec::with_capacity(ours.len() + rest.len());
-    let (mut ours, mut rest) = (ours.into_iter().peekable(), rest.into_iter().peekable());
+    patch.sort_by_key(|v| rank(&by_order, v).unwrap_or(usize::MAX));
+    server_only.sort_by_key(|v| rank(&by_live, v).unwrap_or(usize::MAX));
+    let mut all = Vec::with_capacity(patch.len() + server_only.len());
+    let (mut patch, mut server_only) = (
+        patch.into_iter().peekable(),
+        server_only.into_iter().peekable(),
+    );
     loop {
-        let take_rest = match (rest.peek(), ours.peek()) {
+        let take_server_only = match (server_only.peek(), patch.peek()) {
             (None, None) => return Ok(all),
             (Some(_), None) => true,
             (None, Some(_)) => false,
@@ -196,6 +205,10 @@ pub(super) fn normalize_element_order(
                 _ => false,
             },
         };
-        all.extend(if take_rest { rest.next() } else { ours.next() });
+        all.extend(if take_server_only {
+            server_only.next()
+        } else {
+            patch.next()
+        });
     }
 }

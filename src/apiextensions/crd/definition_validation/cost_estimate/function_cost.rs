@@ -42,7 +42,7 @@ pub(super) fn call<'d>(name: &str, target: Option<Node<'d>>, args: Vec<Node<'d>>
             let own = u64::from(name == "!_");
             Node::of_kind(Kind::Bool).with_cost(arguments.saturating_add(own))
         }
-        ("_?_:_", [condition, yes, no]) => conditional(condition, yes, no),
+        ("_?_:_", [condition, if_true, if_false]) => conditional(condition, if_true, if_false),
         ("_[_]", [container, _]) => {
             let element = container.decl.and_then(|d| d.element.as_deref());
             Node::part_of(container, element).with_cost(arguments.saturating_add(1))
@@ -75,18 +75,20 @@ pub(super) fn call_of_sets<'d>(name: &str, args: &[Node<'d>]) -> Node<'d> {
     Node::of_kind(Kind::Bool).with_cost(arguments.saturating_add(own))
 }
 
-fn conditional<'d>(condition: &Node<'d>, yes: &Node<'d>, no: &Node<'d>) -> Node<'d> {
-    let is_same = yes.kind == no.kind;
+fn conditional<'d>(condition: &Node<'d>, if_true: &Node<'d>, if_false: &Node<'d>) -> Node<'d> {
+    let is_same = if_true.kind == if_false.kind;
     Node {
-        cost: condition.cost.saturating_add(yes.cost.max(no.cost)),
-        kind: if is_same { yes.kind } else { Kind::Dyn },
-        element: if yes.element == no.element {
-            yes.element
+        cost: condition
+            .cost
+            .saturating_add(if_true.cost.max(if_false.cost)),
+        kind: if is_same { if_true.kind } else { Kind::Dyn },
+        element: if if_true.element == if_false.element {
+            if_true.element
         } else {
             Kind::Dyn
         },
-        size: Some(yes.size().union(no.size())),
-        entry: yes.entry.or(no.entry),
+        size: Some(if_true.size().union(if_false.size())),
+        entry: if_true.entry.or(if_false.entry),
         ..Node::default()
     }
 }
