@@ -13,7 +13,7 @@ pub struct Problem {
     pub path: String,
     /// The message.
     pub message: String,
-    /// What to do about it, if known.
+    /// The remedy, if known.
     pub remedy: Option<String>,
 }
 

@@ -64,7 +64,7 @@ string_schema! {
     }
 }
 
-/// The pattern upstream's CRDs put on quantities.
+/// The pattern of quantities in upstream's CRDs.
 pub(crate) const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// `x-kubernetes-validations`: CEL rules with their messages.

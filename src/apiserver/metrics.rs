@@ -113,7 +113,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Records one completed request.
-    pub(super) fn observe_request(&self, labels: RequestLabels, took: Duration) {
+    pub(super) fn observe_request(&self, labels: RequestLabels, elapsed: Duration) {
         let mut labels = labels.into_pairs();
         if self.requests.get(&labels).is_none()
             && self.label_sets.fetch_add(1, Ordering::Relaxed) >= MAX_LABEL_SETS
@@ -125,7 +125,7 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
         self.durations
             .get_or_create(&labels)
-            .observe(took.as_secs_f64());
+            .observe(elapsed.as_secs_f64());
     }
 
     /// Records a request that priority and fairness rejected.

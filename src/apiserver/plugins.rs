@@ -244,10 +244,10 @@ pub trait KubeletClient: Send + Sync {
     }
 }
 
-fn not_supported(what: &str) -> StartError {
+fn not_supported(feature: &str) -> StartError {
     StartError {
         status: StatusCode::NOT_IMPLEMENTED,
-        message: format!("{what} is not supported by the kubelet"),
+        message: format!("{feature} is not supported by the kubelet"),
     }
 }
 

@@ -9,7 +9,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::{self as c, admitted, quota_reserved};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Why a Workload is not admitted.
+/// The reason that a Workload is not admitted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct UnadmittedReason {
     /// The reason of the condition Admitted.
@@ -18,7 +18,8 @@ struct UnadmittedReason {
     underlying_cause: String,
 }
 
-/// Why a Workload is not admitted; none for one that is admitted, finished, deleted or a variant.
+/// The reason that a Workload is not admitted; none for one that is admitted, finished, deleted or
+/// a variant.
 fn unadmitted_reason(wl: &Workload) -> Option<UnadmittedReason> {
     let over = predicates::is_admitted(wl)
         || predicates::is_finished(wl)

@@ -128,7 +128,7 @@ pub(super) fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }
 
-/// How long a Workload has been queued.
+/// The time for which a Workload has been queued.
 pub(super) fn queued_wait_time(wl: &Workload, now: Timestamp) -> f64 {
     let created = wl.metadata.creation_timestamp.as_ref().map(|t| t.0);
     let queued = since(wl, c::REQUEUED).or(created).unwrap_or(now);

@@ -1,4 +1,4 @@
-//! Where the database of a data directory is stored.
+//! The storage of the database of a data directory.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};

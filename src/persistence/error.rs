@@ -1,6 +1,6 @@
 //! Errors of opening a data directory.
 
-/// Why a data directory cannot be used. It is unchanged.
+/// The error of a data directory that cannot be used. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     /// The directory is in use by another process.

@@ -12,7 +12,7 @@ use crate::pod_requests::{self, ResourceList, add_resource_list};
 use crate::scope::ScopeAttributes;
 use crate::{claims, pods};
 
-/// How quotas count the objects of a resource.
+/// An evaluator of the quota usage of the objects of a resource.
 pub enum Evaluator {
     /// Pods: count, and requests and limits of non-terminal pods.
     Pods,

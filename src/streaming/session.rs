@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 /// A connection without traffic is closed after this time (`streaming-connection-idle-timeout`).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 60 * 60);
-/// How long a client has to create the streams of a session.
+/// The timeout for a client to create the streams of a session.
 pub(crate) const STREAM_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the server waits for the client to close the connection at the end of a session.
+/// The timeout for a client to close the connection at the end of a session.
 pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// The number of sessions that are open at the same time.
@@ -71,7 +71,7 @@ impl Drop for SessionPermit {
     }
 }
 
-/// What an upgraded connection needs from its server.
+/// An upgraded connection with the stop token and the permit of its server.
 pub struct Session {
     upgrade: OnUpgrade,
     permit: SessionPermit,

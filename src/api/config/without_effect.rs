@@ -7,7 +7,7 @@ use super::{Feature, FeatureGates, FeatureStage};
 use crate::problem::Problem;
 use kueue_lab_yaml::{Kind, Node};
 
-/// Where a setting has no effect.
+/// The environment in which a setting has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoEffectIn {
     /// In labs on the embedded cluster.
@@ -32,7 +32,7 @@ pub enum Setting {
 pub struct SettingWithoutEffect {
     /// The setting.
     pub setting: Setting,
-    /// Where it has no effect.
+    /// The environment in which it has no effect.
     pub no_effect_in: NoEffectIn,
     /// Why.
     pub reason: &'static str,
@@ -160,7 +160,7 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
 /// A setting of a configuration file that has no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IgnoredSetting {
-    /// Where it has no effect.
+    /// The environment in which it has no effect.
     pub no_effect_in: NoEffectIn,
     /// The field, its position and the reason.
     pub problem: Problem,

@@ -204,7 +204,7 @@ pub mod finished {
 /// Condition of pods that Kueue deletes.
 pub const TERMINATION_TARGET: &str = "TerminationTarget";
 
-/// Why a job is stopped; reasons of [`TERMINATION_TARGET`].
+/// Reasons that a job is stopped, of [`TERMINATION_TARGET`].
 pub mod stop {
     /// The Workload was deleted.
     pub const WORKLOAD_DELETED: &str = "WorkloadDeleted";

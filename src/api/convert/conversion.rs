@@ -41,7 +41,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why an object cannot be converted.
+/// The error of an object that cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConvertError {
     /// Not an object with `apiVersion` and `kind`.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::feature::FeatureStage;
 use super::kube_features::Feature;
 
-/// Why gates are invalid, with upstream's messages.
+/// The error of invalid gates, with upstream's messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureGateError {
     /// A name without `=true` or `=false`.

@@ -152,7 +152,7 @@ features! {
     TASCacheNodeMatchResults: true, Beta, "0.19", [];
     /// The tree of domains is kept between cycles (speed only).
     TASCacheTopologyTree: true, Beta, "0.20", [];
-    /// Remaining capacity is kept up to date (speed only).
+    /// Remaining capacity is updated incrementally (performance only).
     TASCachingRemainingResources: true, Beta, "0.19", [];
     /// A failed node of a workload with a topology assignment is replaced.
     TASFailedNodeReplacement: true, Beta, "0.14", [TopologyAwareScheduling];

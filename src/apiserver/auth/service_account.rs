@@ -9,7 +9,7 @@ use super::service_account_token::LEGACY_ISSUER;
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
-/// How long a token stays valid after its bound object starts to terminate, in seconds.
+/// The time for which a token stays valid after its bound object starts to terminate, in seconds.
 const DELETION_GRACE_PERIOD: i64 = 60;
 
 /// The kinds of bound objects and their resources.

@@ -111,7 +111,7 @@ pub(crate) struct AuthenticatedToken {
     pub(crate) audiences: Vec<String>,
 }
 
-/// Why a token is not valid.
+/// The reason that a token is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidToken {
     /// It is not signed by this server, is expired, or its objects were deleted.

@@ -16,13 +16,13 @@ use kueue_lab_apimachinery::object_meta;
 use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 use kueue_lab_field::aggregate;
 
-/// Why an object cannot be loaded.
+/// The error of an object that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LoadObjectError {
     /// The index of the object.
     pub index: usize,
-    /// What is wrong with it, and the remedy.
+    /// The error and the remedy.
     pub message: String,
 }
 

@@ -91,8 +91,8 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
         return Ok(ApiResponse::events(values.into_stream()));
     }
     let now = Instant::now();
-    let mut ticks = tokio::time::interval_at(now + BOOKMARK_PERIOD, BOOKMARK_PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut bookmark_interval = tokio::time::interval_at(now + BOOKMARK_PERIOD, BOOKMARK_PERIOD);
+    bookmark_interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let following = WatchStream {
         transformer: call.transformer.clone(),
         selection,
@@ -101,7 +101,7 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
         watcher,
         columns_sent: false,
         bookmarks: options.bookmarks,
-        ticks,
+        bookmark_interval,
         end: now + options.timeout,
         last_bookmark: (now + options.timeout).checked_sub(LAST_BOOKMARK),
         ended: false,
@@ -179,7 +179,7 @@ struct WatchStream {
     watcher: Watcher,
     columns_sent: bool,
     bookmarks: bool,
-    ticks: Interval,
+    bookmark_interval: Interval,
     end: Instant,
     last_bookmark: Option<Instant>,
     ended: bool,
@@ -230,7 +230,7 @@ impl WatchStream {
                         return Some(self.fail(out, &error));
                     }
                 }
-                _ = self.ticks.tick(), if self.bookmarks => {
+                _ = self.bookmark_interval.tick(), if self.bookmarks => {
                     if let Err(error) = self.send_progress_bookmark(&mut out) {
                         return Some(self.fail(out, &error));
                     }

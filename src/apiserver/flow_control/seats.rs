@@ -19,7 +19,7 @@ pub(crate) struct PriorityLevel {
     pub(crate) queue_length_limit: Option<usize>,
 }
 
-/// Why a request is rejected, as the label `reason` of
+/// The reason of a rejection, as the label `reason` of
 /// `apiserver_flowcontrol_rejected_requests_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RejectReason {
@@ -54,7 +54,7 @@ struct LevelState {
     executing: usize,
     flows: BTreeMap<String, FlowState>,
     /// The flows with requests that wait; the first one is next.
-    turns: VecDeque<String>,
+    waiting_flows: VecDeque<String>,
 }
 
 #[derive(Debug, Default)]
@@ -110,8 +110,8 @@ impl LevelState {
     /// Grants free seats to waiting flows, in turn.
     fn grant(&mut self) {
         let mut passed = 0;
-        while passed < self.turns.len() {
-            let Some(name) = self.turns.pop_front() else {
+        while passed < self.waiting_flows.len() {
+            let Some(name) = self.waiting_flows.pop_front() else {
                 return;
             };
             let has_seat = self.has_seat(&name);
@@ -128,7 +128,7 @@ impl LevelState {
                 passed += 1;
             }
             match self.flows.get(&name) {
-                Some(flow) if !flow.waiting.is_empty() => self.turns.push_back(name),
+                Some(flow) if !flow.waiting.is_empty() => self.waiting_flows.push_back(name),
                 Some(flow) if flow.executing == 0 => drop(self.flows.remove(&name)),
                 _ => {}
             }
@@ -141,7 +141,7 @@ impl Seats {
     /// `None` if the level is exempt.
     ///
     /// # Errors
-    /// Why the request is rejected.
+    /// The reason of the rejection.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         level: &PriorityLevel,
@@ -173,8 +173,8 @@ impl Seats {
             }
             let (sender, granted) = oneshot::channel();
             queue.waiting.push_back(sender);
-            if !state.turns.iter().any(|turn| turn == flow) {
-                state.turns.push_back(flow.to_owned());
+            if !state.waiting_flows.iter().any(|waiting| waiting == flow) {
+                state.waiting_flows.push_back(flow.to_owned());
             }
             Waiting {
                 granted,

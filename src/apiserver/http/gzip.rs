@@ -25,7 +25,7 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// Compresses a large response; streams are remaining as they are.
-pub(super) async fn compress(response: Response<Body>, work: &HeavyWork) -> Response<Body> {
+pub(super) async fn compress(response: Response<Body>, heavy_work: &HeavyWork) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let is_large = body.length().is_some_and(|length| length > THRESHOLD);
     if !is_large || head.headers.contains_key(CONTENT_ENCODING) {
@@ -36,7 +36,7 @@ pub(super) async fn compress(response: Response<Body>, work: &HeavyWork) -> Resp
         Err(body) => return Response::from_parts(head, body),
     };
     let original = chunks.clone();
-    let Ok(compressed) = work.run(async { gzip(chunks) }).await else {
+    let Ok(compressed) = heavy_work.run(async { gzip(chunks) }).await else {
         return Response::from_parts(head, Body::chunks(original));
     };
     let gzip = HeaderValue::from_static("gzip");

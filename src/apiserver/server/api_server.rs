@@ -57,7 +57,7 @@ impl ApiServer {
         self.core.store.state_revision()
     }
 
-    /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long
+    /// Makes all writes durable and ends writing. Later writes get no response. Blocks for as long
     /// as the last writes take.
     pub fn close_storage(&self) {
         self.core.store.close();

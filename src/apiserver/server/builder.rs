@@ -30,7 +30,7 @@ use crate::storage::{EventTtl, Persistence, RestoredState, StorageLimits, Store}
 /// The resource of the names of preinstalled CustomResourceDefinitions, which is not served.
 const PREINSTALLED_CRDS: &str = "internal/preinstalledcustomresourcedefinitions";
 
-/// Why a server cannot be built with restored objects.
+/// The error of a server that cannot be built with restored objects.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The credentials cannot be used.
@@ -124,7 +124,7 @@ impl ApiServerBuilder {
         }
     }
 
-    /// Builds the server with restored objects, whose writes are durable before they are answered.
+    /// Builds the server with restored objects, whose writes are durable before their responses.
     ///
     /// # Errors
     /// [`RestoreError`].

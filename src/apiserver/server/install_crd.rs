@@ -14,7 +14,7 @@ type DefinitionBuilder = Box<dyn Fn(&str) -> Value + Send + Sync>;
 
 /// A preinstalled custom resource.
 pub struct PreinstalledKind {
-    /// How it is served. Its schemas are loaded on first use.
+    /// The names and versions. Their schemas are loaded on first use.
     pub definition: CrdSpec,
     /// Builds its CustomResourceDefinition (apiVersion, kind and spec; the server sets metadata and
     /// status) by name, on the first read beyond its metadata.

@@ -27,7 +27,7 @@ pub(crate) struct ServiceEndpoint {
     pub(crate) is_pod: bool,
 }
 
-/// Why a Service has no address.
+/// The error of a Service without address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResolveError {
     /// It does not exist.

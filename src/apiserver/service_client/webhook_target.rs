@@ -90,7 +90,7 @@ impl WebhookTarget {
     /// The server.
     ///
     /// # Errors
-    /// Why it cannot be reached.
+    /// The error of a target that cannot be reached.
     pub(super) fn server(&self) -> Result<&ServerAddress, String> {
         self.server.as_ref().map_err(Clone::clone)
     }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{Format, MAX_EXPONENT, NANO, Quantity, div_away, pow10};
 
-/// Why a text is not a quantity, in the wording of Kubernetes.
+/// The error of a text that is not a quantity, in the wording of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// Not a number followed by a suffix.

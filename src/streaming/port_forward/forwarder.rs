@@ -37,7 +37,7 @@ pub(super) trait ClientStream: Send {
     async fn read(&mut self) -> Option<Bytes>;
 }
 
-/// Where the data of the pod is sent.
+/// The destination of the data of the pod.
 #[async_trait]
 pub(super) trait ClientSink: Send {
     /// Sends data to the client. False if the client is gone.

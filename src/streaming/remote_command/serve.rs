@@ -8,7 +8,7 @@ use super::{spdy, websocket};
 use crate::handshake::{HandshakeError, is_websocket_request, websocket_protocols};
 use crate::session::Session;
 
-/// Why the kubelet did not start a command, before the connection is upgraded.
+/// The error of a command that the kubelet did not start, before the connection is upgraded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StartError {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::process::CommandError;
 use super::serve::StartError;
 
-/// How the outcome is written.
+/// The format of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusFormat {
     /// v4 and later: a `v1.Status` in JSON.

@@ -33,7 +33,7 @@ const PRE_V4_BASE64: &str = "base64.channel.k8s.io";
 
 /// Maximum number of bytes of input that wait for the process; a message is smaller.
 const BUFFERED: usize = 32 << 20;
-/// How long the status may take to be written.
+/// The timeout for writing the status.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A subprotocol.

@@ -17,7 +17,7 @@ const STREAM_CLOSE_SIGNAL: u8 = 255;
 /// Maximum size of a message, in bytes.
 const MESSAGE_SIZE: usize = 16 << 20;
 
-/// How data is encoded in messages.
+/// The encoding of data in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelCodec {
     /// Binary messages.

@@ -12,7 +12,7 @@ use crate::schema::QUANTITY;
 pub(super) fn schema(
     value: &mut Value,
     raw: &BTreeMap<String, Value>,
-    ours: &impl Fn(&str) -> bool,
+    is_own: &impl Fn(&str) -> bool,
 ) {
     let Value::Object(map) = value else { return };
     // schemars' defaults are Rust's empty values; the API's defaults are declared separately.
@@ -25,9 +25,9 @@ pub(super) fn schema(
         let name = reference.trim_start_matches("#/$defs/");
         if let Some(known) = kubernetes_type_schema(name) {
             merge_missing(map, known);
-        } else if ours(name) {
+        } else if is_own(name) {
             let mut own = raw[name].clone();
-            schema(&mut own, raw, ours);
+            schema(&mut own, raw, is_own);
             merge_missing(map, own);
         } else {
             map.insert("$ref".into(), json!(short_name(name)));
@@ -36,11 +36,11 @@ pub(super) fn schema(
     // A resolved reference is in its final form already.
     if refers.is_none() {
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
-            properties.values_mut().for_each(|v| schema(v, raw, ours));
+            properties.values_mut().for_each(|v| schema(v, raw, is_own));
         }
         for key in ["items", "additionalProperties"] {
             if let Some(inner) = map.get_mut(key) {
-                schema(inner, raw, ours);
+                schema(inner, raw, is_own);
             }
         }
     }

@@ -73,20 +73,20 @@ pub(in crate::crds) fn schemas() -> Schemas {
         .iter()
         .map(|(name, schema)| (name.clone(), schema.clone()))
         .collect();
-    let ours = |name: &str| !name.starts_with("io.k8s.");
+    let is_own = |name: &str| !name.starts_with("io.k8s.");
     let mut definitions = Definitions::new();
     for (name, mut schema) in raw.clone() {
-        if ours(&name) {
+        if is_own(&name) {
             continue;
         }
-        normalise::schema(&mut schema, &raw, &ours);
+        normalise::schema(&mut schema, &raw, &is_own);
         overlay::apply(&name, &mut schema);
         schema.as_object_mut().map(|o| o.remove("description"));
         definitions.insert(normalise::short_name(&name), schema);
     }
     let mut versions = BTreeMap::new();
     for (plural, mut schema) in roots {
-        normalise::schema(&mut schema, &raw, &ours);
+        normalise::schema(&mut schema, &raw, &is_own);
         match plural.as_str() {
             "provisioningrequests" => {
                 versions.insert(format!("{plural}/v1beta1"), schema.clone());

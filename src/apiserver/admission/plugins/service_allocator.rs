@@ -211,8 +211,8 @@ fn address(
 }
 
 /// The error for an exhausted range.
-fn range_full_error(what: &str) -> ApiError {
-    ApiError::internal(format!("failed to allocate a {what}: range is full"))
+fn range_full_error(resource: &str) -> ApiError {
+    ApiError::internal(format!("failed to allocate a {resource}: range is full"))
 }
 
 fn node_ports(

@@ -17,7 +17,7 @@ use x509_parser::prelude::FromDer;
 
 use super::subject;
 
-/// How long before the signature certificates become valid, to allow for clock skew.
+/// The time before the signature at which certificates become valid, to allow for clock skew.
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
 
 /// An error in the TLS setup.

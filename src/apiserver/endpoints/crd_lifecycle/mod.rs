@@ -1,6 +1,6 @@
 //! Lifecycle of CustomResourceDefinitions: naming, establishing, and deletion of instances.
 //!
-//! Everything happens synchronously within the request: when the response to the creation of a
+//! All updates are synchronous within the request: when the response to the creation of a
 //! CustomResourceDefinition is sent, its kinds are served.
 
 mod api_approval;

@@ -37,13 +37,13 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Where a request is forwarded to.
+/// The target of a forwarded request.
 struct Location {
     is_tls: bool,
     target: Target,
 }
 
-/// What a request is forwarded to.
+/// The address of a forwarded request.
 enum Target {
     /// An address of the cluster's network.
     Address(IpAddr, u16),
