@@ -1,6 +1,7 @@
 //! [`find_workload`]: the Workload with a name, or that of the job or Pod with it.
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_admission::Engine;
