@@ -46,7 +46,7 @@ impl LabActivity {
     ///
     /// In an idle lab no object but Leases and Events has changed for three seconds, and no deadline of the
     /// engine, such as the end of a backoff, is as near. The scheduler of an idle lab may still try the head
-    /// of a StrictFIFO queue again and again. Running pods may finish later. Of a cluster that is not
+    /// of a StrictFIFO queue in every scheduling cycle. Running pods may finish later. Of a cluster that is not
     /// embedded only the engine is observed.
     pub async fn wait_until_idle(&self, limit: Timestamp) -> Option<Timestamp> {
         let mut changed_at = self.clock.now();

@@ -99,7 +99,7 @@ enum Output {
     Json,
 }
 
-/// The cluster that is asked about.
+/// The cluster of the command.
 struct Cluster {
     client: Client,
     /// The namespace of the context.

@@ -195,9 +195,9 @@ mod tests {
         let shell = Program::find("sh").unwrap();
         let script = "echo one >&2; echo 'ERROR: two' >&2; echo three >&2; exit 3";
         let observe = parking_lot::Mutex::new(Vec::new());
-        let tell = |line: &str| observe.lock().push(line.to_owned());
+        let record = |line: &str| observe.lock().push(line.to_owned());
         let limit = Duration::from_secs(60);
-        let output = shell.run(&["-c", script], limit, &tell).await.unwrap();
+        let output = shell.run(&["-c", script], limit, &record).await.unwrap();
         assert!(!output.success);
         assert_eq!(output.error_line(), "ERROR: two");
         assert_eq!(*observe.lock(), ["one", "ERROR: two", "three"]);

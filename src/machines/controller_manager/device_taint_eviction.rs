@@ -73,7 +73,7 @@ fn no_execute_taints(slice: &ResourceSlice) -> impl Iterator<Item = (&str, &Devi
     })
 }
 
-/// When a device has to be given up because of a taint; None if it is tolerated for ever.
+/// The time of the eviction because of a taint of a device; None if it is tolerated for ever.
 fn eviction_time(result: &DeviceRequestAllocationResult, taint: &DeviceTaint) -> Option<Timestamp> {
     let added = taint.time_added.as_ref().map(|time| time.0);
     let added = added.unwrap_or(Timestamp::MIN);

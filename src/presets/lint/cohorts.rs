@@ -164,8 +164,8 @@ impl<'m> CohortMembers<'m> {
 
     /// Cohorts with one ClusterQueue, no quota of their own and no relatives: nothing can be borrowed.
     pub(super) fn cohorts_of_one(&self) -> Vec<Lint> {
-        let lonely = self.queues.iter().filter(|queue| self.is_alone(queue));
-        lonely
+        let without_others = self.queues.iter().filter(|queue| self.is_alone(queue));
+        without_others
             .map(|queue| {
                 let message = format!(
                     "the cohort {:?} has no other ClusterQueue and no quota, so there is nothing to borrow and no ClusterQueue to lend to",

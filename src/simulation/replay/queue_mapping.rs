@@ -19,7 +19,7 @@ pub(super) struct MappedQueues {
 }
 
 impl QueueMapping {
-    /// Reads `QUEUE=LOCALQUEUE` pairs. The queue `*` stands for all others; a LocalQueue is `NAME` or
+    /// Reads `QUEUE=LOCALQUEUE` pairs. The queue `*` means all others; a LocalQueue is `NAME` or
     /// `NAMESPACE/NAME`.
     ///
     /// # Errors

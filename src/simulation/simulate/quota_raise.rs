@@ -9,7 +9,7 @@ use super::verified_change::VerifiedChange;
 use crate::EngineDriver;
 use kueue_lab_admission::resources::ResourceName;
 
-/// How often the requests are doubled before a field is given up.
+/// The maximum number of doublings of the requests of a field.
 const MAX_DOUBLINGS: u32 = 10;
 
 /// The quota or limit of a resource.

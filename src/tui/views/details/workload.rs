@@ -236,7 +236,7 @@ fn checks(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     }
 }
 
-/// Writes its evictions, and those it caused.
+/// Writes the evictions of the workload, and the evictions for the workload.
 fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let uid = &wl.meta.uid;
     let mut lines = Vec::new();
