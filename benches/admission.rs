@@ -202,7 +202,7 @@ fn requeue_of_50000_inadmissible(bencher: Bencher<'_, '_>) {
         .bench_local_values(|()| requeue_all(&mut engine.borrow_mut()));
 }
 
-/// What it costs to admit one workload while this many others are pending.
+/// The cost of the admission of one workload with this number of other pending workloads.
 #[divan::bench(args = [1_000, 10_000, 50_000], sample_count = 500, sample_size = 1)]
 fn one_admission_while_pending(bencher: Bencher<'_, '_>, pending: usize) {
     let mut engine = engine(EngineConfig::default());

@@ -1,4 +1,4 @@
-//! How long the API room takes for what others do with it often, or at start.
+//! The cost of frequent operations of the crate `api`, and of those at the start.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 

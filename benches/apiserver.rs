@@ -1,4 +1,4 @@
-//! What a lab asks of its API server: Jobs created, changed, applied, listed and followed.
+//! Requests of a lab to its API server: create, update, apply, list and watch of Jobs.
 //!
 //! Everything goes through the in-process client, so HTTP bodies are encoded and decoded as for any
 //! other client; only sockets and TLS are missing.
@@ -63,7 +63,7 @@ async fn create(api: &Api<Job>, count: usize) {
     }
 }
 
-/// A server with Jobs, ready to be asked.
+/// A server with Jobs.
 fn server_with_jobs(count: usize) -> (Runtime, Api<Job>) {
     let runtime = runtime();
     let api = Api::default_namespaced(client(&runtime));

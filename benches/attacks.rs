@@ -5,7 +5,7 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "a measurement that cannot go on should say where"
+    reason = "a measurement that fails reports its position"
 )]
 
 #[path = "../tests/attacks/connection.rs"]
@@ -38,7 +38,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// What an attack has.
+/// The context of an attack.
 #[derive(Clone)]
 struct Target {
     address: SocketAddr,
@@ -46,7 +46,7 @@ struct Target {
     token: Arc<str>,
 }
 
-/// Plays an attack until it ends.
+/// Runs an attack until it ends.
 type Attack = fn(Target) -> BoxFuture<'static, ()>;
 
 impl Target {

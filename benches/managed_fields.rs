@@ -1,4 +1,4 @@
-//! Cost of the work every write does: parsing, decoding, tracking who owns what, applying.
+//! Cost of each write: parsing, decoding, field management, apply.
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;

@@ -114,7 +114,7 @@ fn find_assignments(snapshots: &mut TasSnapshots, asked: &WorkloadTasRequests<'_
     black_box(found).failure().is_none()
 }
 
-/// A question: its name, what is asked for, and whether there is room.
+/// A request: its name, the topology request, and whether it fits.
 type SearchCase = (&'static str, Vec<(PodSet, i32)>, bool);
 
 fn search_cases() -> Vec<SearchCase> {

@@ -1,9 +1,6 @@
 //! kubectl's `exec`, `cp`, `port-forward` and `proxy` on a running lab, over WebSocket and SPDY.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

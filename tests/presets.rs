@@ -287,7 +287,7 @@ async fn added_and_removed_files_create_and_prune_objects() {
     assert_eq!(fixture.value("gold").await, Some(1));
 }
 
-/// Objects to saves with the text `refuse`.
+/// Holds saves with the text `refuse`.
 struct FakeReview {
     holds: bool,
 }

@@ -1,10 +1,7 @@
 //! The terminal UI on a live cluster, without a terminal: created objects are shown, and missing kinds
 //! are reported.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};

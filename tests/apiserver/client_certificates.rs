@@ -101,8 +101,8 @@ async fn a_signed_certificate_authenticates_its_user_and_groups() {
     let foreign = approve(&other.client(), "ann", CLIENT, usages, &pem).await;
     let foreign = STANDARD.decode(foreign["certificate"].as_str().unwrap());
     let foreign = String::from_utf8(foreign.unwrap()).unwrap();
-    let stranger = client_with(&serving, &foreign, &key).await;
-    let user = user_info(&stranger).await;
+    let other_client = client_with(&serving, &foreign, &key).await;
+    let user = user_info(&other_client).await;
     assert_eq!(error_status(user).code, 401);
     let mut with_token = config(&serving).await;
     with_token.auth_info.client_certificate_data = Some(STANDARD.encode(&foreign));

@@ -1,9 +1,6 @@
 //! The embedded API server: in-process through a `kube::Client`, and over TLS.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 mod admission_plugins;
 mod admission_policies_and_webhooks;

@@ -241,7 +241,7 @@ fn malformed_bodies_are_rejected() {
 
 #[test]
 fn equal_seeds_result_in_equal_objects() {
-    let tell = || {
+    let read = || {
         let runtime = kueue_lab_clock::virtual_runtime().unwrap();
         runtime.block_on(async {
             let client = server().client();
@@ -259,7 +259,7 @@ fn equal_seeds_result_in_equal_objects() {
                 .to_string()
         })
     };
-    assert_eq!(tell(), tell());
+    assert_eq!(read(), read());
 }
 
 #[tokio::test]

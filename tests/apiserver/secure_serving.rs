@@ -74,9 +74,9 @@ async fn invalid_credentials_are_rejected() {
             .is_err()
     );
     config.root_cert = None;
-    let stranger = Client::try_from(config).unwrap();
+    let other_client = Client::try_from(config).unwrap();
     assert!(
-        get(&stranger, "/version").await.is_err(),
+        get(&other_client, "/version").await.is_err(),
         "the certificate is not from a public authority"
     );
 }

@@ -89,7 +89,7 @@ impl Reflector {
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let mut lines = self.client.request_stream(request).await.unwrap().lines();
         for _ in 0..events {
-            let line = lines.next().await.expect("the watch goes on").unwrap();
+            let line = lines.next().await.expect("the watch continues").unwrap();
             let event: Value = serde_json::from_str(&line).unwrap();
             if event["type"] == "ERROR" {
                 assert_eq!(event["object"]["code"], 410, "{event}");
@@ -145,9 +145,9 @@ async fn run(
     namespace(&client, "test").await;
     let mut late = Reflector::new(&client, bookmarks);
     late.list().await;
-    let steady = Reflector::new(&client, false).run(vec![usize::MAX]);
-    let restless = Reflector::new(&client, bookmarks).run(connections);
-    let watchers = (tokio::spawn(steady), tokio::spawn(restless));
+    let connected = Reflector::new(&client, false).run(vec![usize::MAX]);
+    let reconnecting = Reflector::new(&client, bookmarks).run(connections);
+    let watchers = (tokio::spawn(connected), tokio::spawn(reconnecting));
     let writers = writes
         .into_iter()
         .map(|w| tokio::spawn(write(client.clone(), w)));
@@ -158,7 +158,7 @@ async fn run(
         .await
         .unwrap();
     let both = async { (watchers.0.await.unwrap(), watchers.1.await.unwrap()) };
-    let (steady, restless) = tokio::time::timeout(Duration::from_secs(60), both)
+    let (connected, reconnecting) = tokio::time::timeout(Duration::from_secs(60), both)
         .await
         .expect("the watchers see the last object");
     while !late.is_at_end() {
@@ -166,7 +166,7 @@ async fn run(
     }
     let mut last = Reflector::new(&client, false);
     last.list().await;
-    let watchers = [steady, restless, late];
+    let watchers = [connected, reconnecting, late];
     for watcher in &watchers {
         assert_eq!(watcher.state, last.state);
     }

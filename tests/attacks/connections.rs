@@ -19,7 +19,7 @@ async fn connections_without_a_user_do_not_keep_others_out() {
     }
     // The connection of a user stays, and a new one is accepted.
     get(&client, "/api/v1/namespaces/test").await.unwrap();
-    let newcomer = served.administrator().await;
-    get(&newcomer, "/api/v1/namespaces/test").await.unwrap();
+    let new_client = served.administrator().await;
+    get(&new_client, "/api/v1/namespaces/test").await.unwrap();
     assert!(held.remove(0).closes().await, "the oldest makes room");
 }

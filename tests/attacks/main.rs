@@ -1,10 +1,7 @@
-//! Attacks on the embedded API server by clients on loopback: what one client does must not stop the
+//! Attacks on the embedded API server by clients on loopback: the requests of one client must not stop the
 //! others, use up the memory, or give it rights that it does not have.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 mod connection;
 mod connections;

@@ -1,4 +1,4 @@
-//! What clients add to `/metrics`, and who reads it.
+//! The series of `/metrics` that clients add, and the authorization to read it.
 
 use kube::Client;
 use serde_json::json;

@@ -50,7 +50,7 @@ async fn a_panic_is_the_error_of_its_request_only() {
     drop(body);
     let (status, failed) = answer(response).await;
     assert_eq!((status, &failed["reason"]), (500, &json!("InternalError")));
-    // The other requests of the connection go on.
+    // The other requests of the connection continue.
     let (_, response) = client.request("GET", path, Some(&token));
     assert_eq!(answer(response).await.0, 200);
     assert!(get(&served.admin, path).await.is_ok());

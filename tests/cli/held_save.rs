@@ -1,4 +1,4 @@
-//! `up --confirm`: a save that would evict waits until the preset is applied.
+//! `up --confirm`: a save that would evict is held until the preset is applied.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use crate::work_dir::{RunningLab, WorkDir};
 
 const PRESET: &str = "/apis/kueue-lab.dev/v1alpha1/presets/team";
 
-/// A lab that asks before a save evicts.
+/// A lab that holds saves that evict.
 fn start(dir: &WorkDir) -> TeamLab {
     dir.write("presets/team/queues.yaml", &preset(4, 4));
     let folder = ["--presets-dir", PRESETS, "--preset=team"];

@@ -663,7 +663,7 @@ fn the_presets_of_a_running_lab_are_listed_and_switched() {
 }
 
 #[test]
-fn mistakes_in_files_have_their_source_line() {
+fn errors_in_files_have_their_source_line() {
     let dir = WorkDir::new();
     dir.write("scenario.yaml", "steps:\n- sya: x\n  wait: 1s\n");
     dir.write("presets/p/q.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {namespaceSelectr: {}}\n");

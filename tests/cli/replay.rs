@@ -68,7 +68,7 @@ fn presets_are_compared_as_table_json_and_picture() {
 }
 
 #[test]
-fn mistakes_in_traces_are_one_message_each() {
+fn errors_in_traces_are_one_message_each() {
     let dir = work_dir();
     let rejected = |text: &str| {
         dir.write("trace.csv", text);

@@ -219,7 +219,7 @@ run: echo \"$GREETING $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES on $(hostname)\
         "{error}"
     );
 
-    // The setup of a file is not run by exec; a detached job goes on.
+    // The setup of a file is not run by exec; a detached job continues.
     let (code, log, _) = sky(&dir, &["exec", "-d", "pair", "task.yaml"]);
     assert_eq!((code, log.as_str()), (Some(0), "Job submitted, ID: 3\n"));
     let (code, log, _) = sky(&dir, &["logs", "pair"]);

@@ -1,4 +1,4 @@
-//! Clients that others wrote, unmodified, as users install them from package registries: the Python clients
+//! Public clients, unmodified, as users install them from package registries: the Python clients
 //! `kubernetes` and `kr8s`, the JavaScript client `@kubernetes/client-node`, helm, and SkyPilot.
 //!
 //! The test cases are written in the language of the client, in `python/` and `javascript/`; each test

@@ -18,7 +18,7 @@ fn without_amounts(message: &str) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// What a Workload is and why it waits: all but what the names decide.
+/// The state of a Workload and the reason that it is pending, without names.
 fn summary(state: &ClusterState) -> Vec<String> {
     let all = state.workloads.values();
     all.map(|w| {
@@ -35,7 +35,7 @@ fn summary(state: &ClusterState) -> Vec<String> {
     .collect()
 }
 
-/// What a Workload is and why it waits, by its uid: names are pseudonyms.
+/// The state of a Workload and the reason that it is pending, by its uid: names are pseudonyms.
 fn anonymous_summary(state: &ClusterState) -> BTreeMap<String, String> {
     let all = state.workloads.values();
     all.map(|w| {
@@ -48,7 +48,7 @@ fn anonymous_summary(state: &ClusterState) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// Why the Workloads of a bundle wait, in the words of their conditions, by uid.
+/// The reasons of the pending Workloads of a bundle, from their conditions, by uid.
 fn reasons(bundle: &Bundle) -> BTreeMap<String, String> {
     let workloads = bundle.objects.iter().filter(|o| o["kind"] == "Workload");
     let reasons = workloads.map(|workload| {

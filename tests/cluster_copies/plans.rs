@@ -1,4 +1,4 @@
-//! What `plan` says is what the lab does when the preset is applied.
+//! The effects of `plan` are those of the preset on the lab.
 
 use std::path::Path;
 
@@ -381,7 +381,7 @@ fn the_reason_of_an_eviction_is_that_of_the_change() {
     assert!(!evicted.message.contains("Previously"), "{evicted:?}");
 }
 
-/// `wide` needs eight CPUs. Its ClusterQueue `apple` is new, and `blue` gives up its eight CPUs: `apple` could
+/// `wide` needs eight CPUs. Its ClusterQueue `apple` is new, and `blue` loses its eight CPUs: `apple` could
 /// borrow them only between the two changes.
 #[test]
 fn nothing_is_decided_on_a_part_of_a_save() {

@@ -1,4 +1,4 @@
-//! What `simulate` says of new jobs is what a lab does when they are created.
+//! The results of `simulate` for new jobs are those of a lab in which they are created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::random_cluster::{
     RandomJob, cluster, idle, job, job_object, submit, with_lab, write_preset,
 };
 
-/// What a Workload has: its flavors and number of pods if it is admitted.
+/// The admission of a Workload: its flavors and number of pods.
 type State = Option<Vec<String>>;
 
 fn state(wl: &Workload) -> State {
@@ -51,7 +51,7 @@ async fn create_at_once(lab: &Lab, jobs: &[RandomJob]) {
     idle(lab).await;
 }
 
-/// What a simulation says, and what happened: the states of new Workloads, and the others that lost their
+/// The results of a simulation and of a lab: the states of new Workloads, and the others that lost their
 /// admission.
 type Outcome = (BTreeMap<String, State>, BTreeSet<String>);
 

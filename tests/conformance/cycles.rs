@@ -139,7 +139,7 @@ fn last_scheduling_context(case: &Case) -> Result<(), String> {
     let delete_after = case.config["deleteWorkloadsAfterCycle"]
         .as_u64()
         .unwrap_or(1);
-    let doomed: Vec<String> = read_or_default(&case.config["deleteWorkloads"]);
+    let deleted: Vec<String> = read_or_default(&case.config["deleteWorkloads"]);
     let mut found = Differences::default();
     for i in 1..=cycles {
         lab.cycle();
@@ -152,7 +152,7 @@ fn last_scheduling_context(case: &Case) -> Result<(), String> {
             );
         }
         if i == delete_after {
-            for key in &doomed {
+            for key in &deleted {
                 let key = WorkloadKey::parse(key);
                 lab.api.remove(&key);
                 lab.engine.delete_workload(&key, lab.now);

@@ -76,9 +76,9 @@ fn known_gaps() -> BTreeSet<String> {
 }
 
 /// Runs a case with each of its settings of feature gates.
-fn run_case(judge: CaseCheck, case: &Case) -> Result<(), String> {
+fn run_case(check: CaseCheck, case: &Case) -> Result<(), String> {
     for settings in case.with_each_gate_setting() {
-        let run = || judge(&settings);
+        let run = || check(&settings);
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

@@ -58,7 +58,7 @@ fn pods_that_permit_it_are_force_deleted_on_an_unreachable_node() {
             let params = DeleteParams::default().grace_period(30);
             pods.delete(name, &params).await.unwrap();
         }
-        // The node answers: the kubelet ends the pods.
+        // The node is reachable: the kubelet ends the pods.
         w.sleep(150).await;
         assert_eq!(
             pods.list(&ListParams::default()).await.unwrap().items.len(),

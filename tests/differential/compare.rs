@@ -13,7 +13,7 @@ use super::recording_gaps::lost_events;
 pub(crate) enum DifferenceKind {
     Setup,
     Step,
-    Livelock,
+    SchedulingLoop,
     Admission,
     Flavor,
     Topology,
@@ -36,7 +36,7 @@ impl DifferenceKind {
         match self {
             DifferenceKind::Setup => "setup",
             DifferenceKind::Step => "step",
-            DifferenceKind::Livelock => "livelock",
+            DifferenceKind::SchedulingLoop => "livelock",
             DifferenceKind::Admission => "admission",
             DifferenceKind::Flavor => "flavor",
             DifferenceKind::Topology => "topology",
@@ -73,12 +73,12 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    pub(crate) fn livelock(step: usize, op: String, ours: &str) -> Self {
+    pub(crate) fn scheduling_loop(step: usize, op: String, ours: &str) -> Self {
         Difference {
             step,
             op,
             path: "rest".to_owned(),
-            kind: DifferenceKind::Livelock,
+            kind: DifferenceKind::SchedulingLoop,
             kueue: true.into(),
             ours: ours.into(),
         }
@@ -427,14 +427,14 @@ pub(crate) fn compare(kueue: &Value, ours: &Value) -> Comparison {
             break;
         }
         let Some(other) = ours["steps"].get(i) else {
-            found.push(Difference::livelock(i, op(step), "not reached"));
+            found.push(Difference::scheduling_loop(i, op(step), "not reached"));
             break;
         };
         let lost = lost_events(before.replace(step), step) || events_lost;
         let mut counts = messages;
         let mut different = differences(i, step, &unstable, other, lost, &mut counts);
         if other["quiescent"] == false && step["quiescent"] == true {
-            different.push(Difference::livelock(i, op(step), "not quiescent"));
+            different.push(Difference::scheduling_loop(i, op(step), "not quiescent"));
         }
         let decided_differently = different.iter().any(|d| d.kind.is_decision());
         found.extend(different);

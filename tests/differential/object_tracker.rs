@@ -255,8 +255,8 @@ static NUMBERED_OWNER: LazyLock<Regex> =
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z").unwrap());
 
-/// The part of an object whose changes are a sign of unrest: usage samples of admission fair sharing are
-/// not, nor are the numbers of nodes in the messages of pending pods.
+/// The part of an object whose changes count for the quiet period: usage samples of admission fair sharing do
+/// not, nor do the numbers of nodes in the messages of pending pods.
 fn relevant(kind: &str, object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {

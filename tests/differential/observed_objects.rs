@@ -1,4 +1,4 @@
-//! What the second set of recordings records in addition: topology assignments, admission checks, nodes of
+//! The further objects of the second set of recordings: topology assignments, admission checks, nodes of
 //! pods, ProvisioningRequests, StatefulSets, Deployments, JobSets, objects in deletion.
 
 use std::collections::{BTreeMap, BTreeSet};

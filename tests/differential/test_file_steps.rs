@@ -201,7 +201,7 @@ fn pattern(error: &Value) -> String {
     pattern
 }
 
-/// What a step waits for.
+/// The condition that a step waits for.
 fn waits(step: &Value, record: &Value, namespace: &str) -> Vec<Value> {
     let after = &step["after"];
     let Some(target) = after["target"].as_str() else {

@@ -9,7 +9,7 @@ use super::observed_state::is_true;
 
 const ADMISSION_POD_FINALIZER: &str = "kueue";
 
-/// The first sign that something is under way; `loose` names the checks that do not apply to the scenario.
+/// The first sign of work under way; `loose` names the checks that do not apply to the scenario.
 pub(crate) fn unsettled(objects: &ObjectTracker, loose: &BTreeSet<&str>) -> Option<String> {
     let state = State {
         workloads: objects.workloads(),

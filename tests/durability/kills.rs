@@ -23,12 +23,12 @@ fn kills() -> u64 {
 /// The resourceVersion and value of an object; `None` if it does not exist.
 type Known = Option<(u64, u64)>;
 
-/// The objects of one client as it knows them.
+/// The writes of one client.
 #[derive(Clone, Debug, Default)]
-struct Knowledge {
+struct AcknowledgedWrites {
     acknowledged: BTreeMap<String, Known>,
-    /// The write without an answer: its object, and the value, or `None` for a deletion.
-    unanswered: Option<(String, Option<u64>)>,
+    /// The write without a response: its object, and the value, or `None` for a deletion.
+    without_response: Option<(String, Option<u64>)>,
 }
 
 async fn start(dir: &WorkDir) -> RunningLab {
@@ -40,20 +40,20 @@ async fn start(dir: &WorkDir) -> RunningLab {
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_writes_survive_kill_9() {
     let dir = WorkDir::new();
-    let mut clients = vec![Knowledge::default(); CLIENTS as usize];
+    let mut clients = vec![AcknowledgedWrites::default(); CLIENTS as usize];
     let mut value = 0;
     for kill in 0..kills() {
         let lab = start(&dir).await;
         check(&client(&lab).await, &mut clients).await;
         let written = Arc::new(AtomicU64::new(0));
         let mut writing = Vec::new();
-        for (number, knowledge) in clients.drain(..).enumerate() {
+        for (number, writes) in clients.drain(..).enumerate() {
             let client = client(&lab).await;
             value += 1_000_000;
             writing.push(tokio::spawn(write_until_killed(
                 client,
                 number,
-                knowledge,
+                writes,
                 value,
                 written.clone(),
             )));
@@ -67,21 +67,24 @@ async fn acknowledged_writes_survive_kill_9() {
         for writing in writing {
             clients.push(writing.await.unwrap());
         }
-        let unanswered = clients.iter().filter(|c| c.unanswered.is_some()).count();
-        assert_eq!(unanswered, clients.len(), "each client was writing");
+        let without_response = clients
+            .iter()
+            .filter(|c| c.without_response.is_some())
+            .count();
+        assert_eq!(without_response, clients.len(), "each client was writing");
     }
     let lab = start(&dir).await;
     check(&client(&lab).await, &mut clients).await;
 }
 
-/// Creates, replaces and deletes objects until a write has no answer.
+/// Creates, replaces and deletes objects until a write has no response.
 async fn write_until_killed(
     client: Client,
     number: usize,
-    mut known: Knowledge,
+    mut known: AcknowledgedWrites,
     mut value: u64,
     written: Arc<AtomicU64>,
-) -> Knowledge {
+) -> AcknowledgedWrites {
     loop {
         value += 1;
         let name = format!("c{number}-{}", value % NAMES);
@@ -92,17 +95,17 @@ async fn write_until_killed(
             "value": value.to_string(),
             "filler": "x".repeat((value % 5000) as usize),
         }});
-        known.unanswered = Some((name.clone(), (!deletes).then_some(value)));
-        let answer = match (exists, deletes) {
+        known.without_response = Some((name.clone(), (!deletes).then_some(value)));
+        let response = match (exists, deletes) {
             (_, true) => send(&client, "DELETE", &path, &Value::Null).await,
             (true, false) => send(&client, "PUT", &path, &body).await,
             (false, false) => send(&client, "POST", PATH, &body).await,
         };
-        match answer {
+        match response {
             Ok(object) => {
                 let stored = (!deletes).then(|| (revision(&object), value));
                 known.acknowledged.insert(name, stored);
-                known.unanswered = None;
+                known.without_response = None;
                 written.fetch_add(1, Ordering::Relaxed);
             }
             Err(kube::Error::Api(status)) => panic!("{status:?}"),
@@ -116,8 +119,8 @@ fn revision(object: &Value) -> u64 {
     revision.parse().unwrap()
 }
 
-/// Compares the objects of a started lab with what the clients know.
-async fn check(client: &Client, clients: &mut [Knowledge]) {
+/// Compares the objects of a started lab with the writes of the clients.
+async fn check(client: &Client, clients: &mut [AcknowledgedWrites]) {
     let list = get(client, PATH).await;
     let mut found = BTreeMap::new();
     for item in list["items"].as_array().unwrap() {
@@ -129,18 +132,18 @@ async fn check(client: &Client, clients: &mut [Knowledge]) {
             found.insert(name.to_owned(), (revision(item), value));
         }
     }
-    for knowledge in clients.iter_mut() {
-        if let Some((name, value)) = knowledge.unanswered.take() {
-            let before = knowledge.acknowledged.get(&name).copied().flatten();
+    for writes in clients.iter_mut() {
+        if let Some((name, value)) = writes.without_response.take() {
+            let before = writes.acknowledged.get(&name).copied().flatten();
             let now = found.get(&name).copied();
             let is_stored = now.map(|(_, value)| value) == value;
             assert!(
                 now == before || is_stored,
                 "{name}: {before:?}, {value:?}, {now:?}"
             );
-            knowledge.acknowledged.insert(name, now);
+            writes.acknowledged.insert(name, now);
         }
-        for (name, expected) in &knowledge.acknowledged {
+        for (name, expected) in &writes.acknowledged {
             assert_eq!(found.remove(name), *expected, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a lab continues with after a kill.
+//! The state of a lab after a kill.
 
 use kube::config::Kubeconfig;
 use serde_json::{Value, json};

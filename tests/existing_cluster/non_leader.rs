@@ -1,4 +1,4 @@
-//! Labs that do not lead: they change no real nodes and answer no ProvisioningRequests.
+//! Labs that are not the leader: they change no real nodes and provision no ProvisioningRequests.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -133,7 +133,7 @@ async fn certificates_are_rotated_before_they_expire() {
     let controller = site.start_leader(&args).await;
     site.cluster.create_queues(8).await;
     let first = site.ca_bundle().await;
-    // The CA certificate lives three times as long as a serving certificate: by then some of those have
+    // The CA certificate is valid three times as long as a serving certificate, so that some of those have
     // expired.
     wait_for("another CA certificate is trusted", || async {
         (site.ca_bundle().await != first).then_some(())

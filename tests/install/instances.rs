@@ -57,8 +57,8 @@ fn error_response(code: u16, reason: &str) -> Response<Answer> {
 impl FaultInjector {
     /// Whether a write fails with a conflict.
     fn conflicts(&self, method: &Method, path: &str) -> bool {
-        let mut storm = self.conflicts.lock();
-        let Some(met) = storm.as_mut() else {
+        let mut conflicts = self.conflicts.lock();
+        let Some(met) = conflicts.as_mut() else {
             return false;
         };
         let met = met.entry(format!("{method} {path}")).or_default();
@@ -250,8 +250,8 @@ pub(crate) async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
 async fn no_job_is_lost_by_a_kill_between_quota_reservation_and_start() {
     let cluster = TestCluster::start().await;
     let injector = FaultInjector::default();
-    let doomed = operator(injector.client(&cluster), "doomed", Clock::real()).await;
-    doomed.wait_until_leader(|_| ()).await.unwrap();
+    let interrupted = operator(injector.client(&cluster), "interrupted", Clock::real()).await;
+    interrupted.wait_until_leader(|_| ()).await.unwrap();
     cluster.create_queues(8).await;
     injector.block_job_starts.store(true, Ordering::SeqCst);
     for name in ["j1", "j2", "j3"] {
@@ -268,7 +268,7 @@ async fn no_job_is_lost_by_a_kill_between_quota_reservation_and_start() {
     .await;
     assert_eq!(running(&cluster).await, Vec::<String>::new());
     injector.partitioned.send_replace(true);
-    doomed.abort().await;
+    interrupted.abort().await;
     let next = operator(cluster.client.clone(), "next", Clock::real()).await;
     next.wait_until_leader(|_| ()).await.unwrap();
     assert_consistent(&cluster, 3, 2).await;
@@ -310,14 +310,14 @@ async fn conflicts_and_network_partitions_are_recovered_from() {
         cluster.job(name, 4).await;
     }
     assert_consistent(&cluster, 3, 2).await;
-    let storm = injector.conflicts.lock().take().unwrap_or_default();
+    let conflicts = injector.conflicts.lock().take().unwrap_or_default();
     assert!(
-        storm
+        conflicts
             .values()
             .filter(|met| **met > CONFLICTS_PER_WRITE)
             .count()
             > 5,
-        "{storm:?}"
+        "{conflicts:?}"
     );
     // Longer than the lease duration: it stops leading, and leads again afterwards.
     injector.partitioned.send_replace(true);

@@ -12,7 +12,7 @@ fn objects(lab: &PresetLab) -> Api<DynamicObject> {
     Api::all_with(lab.client.clone(), &PresetSpec::api_resource())
 }
 
-/// Sets a preset active and waits for the answer.
+/// Sets a preset active and waits for its status.
 async fn switch(lab: &PresetLab, name: &str) -> PresetStatus {
     let api = objects(lab);
     lab.kubectl_patch(&api, name, json!({"spec": {"active": true}}))

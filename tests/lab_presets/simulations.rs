@@ -331,7 +331,7 @@ proptest! {
         }
     }
 
-    /// What a simulation says of a new workload is what the lab then does.
+    /// The result of a simulation of a new workload is that of the lab.
     #[test]
     fn a_simulation_says_what_the_lab_does(
         jobs in proptest::collection::vec(random_job(), 2..8),

@@ -116,7 +116,7 @@ fn a_lab_with_work_is_not_idle() {
     assert!(ran.unwrap());
 }
 
-/// The lists of what a case can see.
+/// The lists of the objects that a case can observe.
 const LISTS: [&str; 11] = [
     "/api/v1/nodes",
     "/api/v1/pods",

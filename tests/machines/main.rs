@@ -1,9 +1,6 @@
 //! Nodes, scheduler and kubelets on the embedded API server, in virtual time.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 mod autoscaler;
 mod cluster_fixture;

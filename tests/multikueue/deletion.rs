@@ -1,4 +1,4 @@
-//! What is deleted in the workers, also without garbage collection.
+//! Deletions in the workers, also without garbage collection.
 
 use std::future::Future;
 

@@ -98,7 +98,7 @@ fn a_thing_is_created_in_the_worker_and_its_status_copied() {
             .await;
         f.until(On::Manager, "Thing", "a", |thing| thing["status"] == status)
             .await;
-        // The job goes with the Workload of the manager.
+        // The job is deleted with the Workload of the manager.
         f.delete(On::Manager, "Workload", "thing-a").await;
         f.until_gone(On::Worker(2), "Thing", "a").await;
         f.until_gone(On::Worker(2), "Workload", "thing-a").await;

@@ -1,4 +1,4 @@
-//! Objects of the tests, and what they look at in them.
+//! Objects of the tests, and functions to read their fields.
 
 use kube::api::{ApiResource, GroupVersionKind};
 use kueue_lab_api::config::FRAMEWORKS;

@@ -1,4 +1,4 @@
-//! The preset `multikueue` and what its comment says.
+//! The preset `multikueue` and the steps in its comment.
 
 use serde_json::json;
 

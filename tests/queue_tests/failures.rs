@@ -1,4 +1,4 @@
-//! What a report says about an expectation that is not met.
+//! The report of an expectation that is not met.
 
 use super::{QUEUES, folder, kueue_lab_test};
 

@@ -1,9 +1,9 @@
-//! `kueue-lab test`: test files, their reports, and mistakes in them.
+//! `kueue-lab test`: test files, their reports, and errors in them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod errors;
 mod failures;
-mod mistakes;
 mod reports;
 mod semantics;
 
@@ -339,7 +339,7 @@ fn wait_for_line(lines: &mut impl Iterator<Item = std::io::Result<String>>, text
 }
 
 #[test]
-fn a_watch_runs_again_also_after_mistakes() {
+fn a_watch_runs_again_also_after_errors() {
     let cases = format!(
         "- name: two fit\n  steps:\n  - {JOBS}\n    expect:\n    - admitted: {{jobs: j-*, count: 2}}\n"
     );
@@ -425,7 +425,7 @@ fn a_folder_of_queues_needs_no_home() {
 }
 
 #[test]
-fn mistakes_in_a_file_are_reported_with_their_place() {
+fn errors_in_a_file_are_reported_with_their_position() {
     for (cases, expected) in [
         (
             "- name: a\n  stepps: []\n",
@@ -503,10 +503,10 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
         assert!(err.contains(expected), "{expected}\n{err}");
         assert!(err.contains('^'), "{err}");
     }
-    let with_mistake = folder(&format!("- name: a\n  steps:\n  - {JOBS}\n"));
+    let with_error = folder(&format!("- name: a\n  steps:\n  - {JOBS}\n"));
     let queues = QUEUES.replace("nominalQuota: 2", "nominalQuotaa: 2");
-    std::fs::write(with_mistake.path().join("queues/queues.yaml"), queues).unwrap();
-    let (code, _, err) = kueue_lab_test(with_mistake.path(), &[]);
+    std::fs::write(with_error.path().join("queues/queues.yaml"), queues).unwrap();
+    let (code, _, err) = kueue_lab_test(with_error.path(), &[]);
     assert_eq!(code, Some(2), "{err}");
     let unknown = err.find("nominalQuotaa: unknown field; did you mean nominalQuota?");
     let missing = err.find("nominalQuota: Required value");

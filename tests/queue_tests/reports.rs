@@ -1,4 +1,4 @@
-//! Reports of runs, and mistakes and warnings of the files that a test file names.
+//! Reports of runs, and errors and warnings of the files that a test file names.
 
 use super::{JOBS, QUEUES, folder, kueue_lab_test};
 
@@ -56,7 +56,7 @@ fn dangling_references_are_warnings() {
 }
 
 #[test]
-fn mistakes_in_settings_are_reported_with_their_source_lines() {
+fn errors_in_settings_are_reported_with_their_source_lines() {
     let folder = folder("- name: a\n  steps:\n  - wait: 1s\n");
     let nodes = folder.path().join("queues/nodes.yaml");
     std::fs::write(

@@ -1,4 +1,4 @@
-//! What steps and expectations mean.
+//! The semantics of steps and expectations.
 
 use super::{folder, kueue_lab_test};
 

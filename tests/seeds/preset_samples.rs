@@ -344,8 +344,8 @@ fn spot_and_on_demand() {
         }
         lab
     }
-    /// The mistakes of the comment.
-    async fn mistakes(lab: PresetLab) -> PresetLab {
+    /// The errors of the comment.
+    async fn errors(lab: PresetLab) -> PresetLab {
         let seed = &lab.seed;
         let flavor = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors/spot";
         let toleration = json!({"key": "spot-taint", "operator": "Exists", "effect": "NoSchedule"});
@@ -374,7 +374,7 @@ fn spot_and_on_demand() {
         lab
     }
     let mut submitted = on_the_preset("spot-and-on-demand", NODES, walk);
-    submitted.extend(on_the_preset("spot-and-on-demand", NODES, mistakes));
+    submitted.extend(on_the_preset("spot-and-on-demand", NODES, errors));
     assert_all_submitted("spot-and-on-demand", &submitted);
 }
 

@@ -226,7 +226,7 @@ fn a_job_of_high_priority_preempts_one_of_low_priority() {
         let status = [["job2", "0", "RUNNING"], ["job1", "0", "RECOVERING"]];
         assert_eq!(sky.status(), rows(status));
 
-        // The job is submitted again, at the back of the queue.
+        // The job is submitted again, at the end of the queue.
         let again = seed
             .until("job1 is submitted again", async || {
                 let workloads = seed.kubectl.list(WORKLOADS).await;

@@ -1,8 +1,8 @@
-//! [`Table`]: what `kubectl get` prints.
+//! [`Table`]: the output of `kubectl get`.
 
 use serde_json::Value;
 
-/// What `kubectl get` prints: headings and rows.
+/// The output of `kubectl get`: headings and rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) headings: Vec<String>,

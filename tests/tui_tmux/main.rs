@@ -1,9 +1,6 @@
 //! The terminal UI of the binary in a terminal (tmux). Skipped without tmux; fails with `CI=true`.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 mod running_lab;
 mod terminal_behavior;

@@ -119,7 +119,7 @@ class KubernetesTest(unittest.TestCase):
         self.core.delete_namespaced_config_map("before", self.namespace)
         seen("DELETED", "before")
         self.assertNotIn(f"{self.namespace}/before", informer.cache.list_keys())
-        # Each event once: the watch goes on where the list ended.
+        # Each event once: the watch continues where the list ended.
         self.assertEqual(len(events), len(set(events)))
 
     def test_patches(self):

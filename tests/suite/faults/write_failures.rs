@@ -49,10 +49,13 @@ impl AdmissionPlugin for BlockJobStarts {
 /// `kill -9` after Workloads are admitted and before any of their Jobs is started.
 pub(super) async fn killed_between_quota_reservation_and_job_start(context: &FaultContext) {
     let closed = Arc::new(AtomicBool::new(true));
-    let gatekeeper = BlockJobStarts {
+    let block_job_starts = BlockJobStarts {
         blocking: closed.clone(),
     };
-    context.cluster.server.add_admission(Arc::new(gatekeeper));
+    context
+        .cluster
+        .server
+        .add_admission(Arc::new(block_job_starts));
     let ns = &context.ns;
     let lab = context.up().ready().await;
     ns.create_queues("lq", 8, json!({})).await;

@@ -1,4 +1,4 @@
-//! Mistakes in steps and expectations that are found before the first case runs.
+//! Errors in steps and expectations that are found before the first case runs.
 
 use super::{folder, kueue_lab_test};
 
@@ -93,7 +93,7 @@ fn steps_that_can_never_apply_are_refused() {
 }
 
 #[test]
-fn mistakes_in_files_that_steps_name_have_their_source_line() {
+fn errors_in_files_that_steps_name_have_their_source_line() {
     let folder = folder("- name: a\n  steps:\n  - apply: objects.yaml\n");
     for (text, expected) in [
         ("kind: Job\n spec: {}\n", "objects.yaml:2:"),
@@ -207,7 +207,7 @@ fn times_are_at_most_ten_years() {
 }
 
 #[test]
-fn a_count_of_jobs_beside_the_jobs_is_refused_with_its_place() {
+fn a_count_of_jobs_beside_the_jobs_is_refused_with_its_position() {
     assert_refused(
         &expecting("admitted: train-*, count: 1"),
         "count belongs to the jobs; write `admitted: {jobs: \"train-*\", count: 1}`",

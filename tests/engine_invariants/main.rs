@@ -1,10 +1,7 @@
 //! Properties of the engine, checked on random ClusterQueues, cohorts and histories of workloads, and on
 //! malformed objects.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say where"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that fails reports its position")]
 
 mod engine_fixture;
 mod history;
