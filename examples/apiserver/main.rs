@@ -15,7 +15,7 @@ use kueue_lab_runtime::{Api, Context, Informer};
 
 #[derive(Parser)]
 struct Args {
-    /// Where to write the kubeconfig.
+    /// The path of the kubeconfig.
     #[arg(long)]
     kubeconfig_out: PathBuf,
     /// The port to listen on; 0 takes any that is free.

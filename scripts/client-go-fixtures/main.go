@@ -149,7 +149,7 @@ func (f *filler) fill(value reflect.Value, depth int) {
 
 // fixture is a line of the output.
 type fixture struct {
-	// What was sent: request, list, watch or options.
+	// The kind of the message: request, list, watch or options.
 	Form string `json:"form"`
 	// The value with its apiVersion and kind.
 	Object json.RawMessage `json:"object"`

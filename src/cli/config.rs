@@ -150,7 +150,7 @@ pub(super) fn settings(kueue: Option<&LoadedConfiguration>) -> Settings {
     )
 }
 
-/// Why a cluster has no configuration that can be used.
+/// The error of the search for the configuration of a cluster.
 enum NoConfiguration {
     /// The request for the ConfigMap failed.
     Unreadable(kube::Error),

@@ -5,7 +5,7 @@ use kueue_lab_presets::StartError;
 
 use super::source_text::with_sources;
 
-/// Why a command failed.
+/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
     /// The request is invalid. Exit code 2.

@@ -2,7 +2,7 @@
 
 use crate::credentials::ExecPluginError;
 
-/// Why a cluster cannot be started or reached.
+/// The error of the start of a cluster, or of the connection to it.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The address cannot be listened on.

@@ -12,7 +12,7 @@ use crate::container::Container;
 use crate::shell::{Process, Shell};
 use crate::streams::{Closed, Input, LineDiscipline, Output, Streams, Terminal, TerminalSize};
 
-/// Why a command cannot be executed; the text of the container runtime.
+/// The error of the execution of a command, with the text of the container runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ExecError(pub String);

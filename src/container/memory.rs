@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub const PROCESS_MEMORY: usize = 16 << 20;
 /// The bytes of all processes of all containers together.
 pub const ALL_PROCESSES_MEMORY: usize = 64 << 20;
-/// What a word takes beside its text, in bytes.
+/// The memory of a word beside its text, in bytes.
 pub(crate) const WORD_OVERHEAD: usize = 32;
 
 static ALL_RESERVED: AtomicUsize = AtomicUsize::new(0);

@@ -28,7 +28,7 @@ pub struct ContainerProcess {
     pub started: Timestamp,
 }
 
-/// Why a request has no response.
+/// The error of a request without a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The host name is unknown.

@@ -1,6 +1,6 @@
 //! Errors of an import.
 
-/// Why a cluster cannot be imported.
+/// The error of the import of a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The user lacks rights: each as a verb on a resource.

@@ -9,7 +9,7 @@ use kueue_lab_operator::OperatorError;
 use kueue_lab_presets::StartError;
 use kueue_lab_runtime::api_errors::error_message;
 
-/// Why a lab did not start.
+/// The error of the start of a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The preset is invalid.

@@ -52,7 +52,7 @@ impl ExistingWorker {
         &self.cluster.name
     }
 
-    /// Why the cluster cannot be used now; None if it answers and serves Kueue's kinds. The manager
+    /// The error of the connection to the cluster; None if it answers and serves Kueue's kinds. The manager
     /// connects when that changes.
     pub(crate) async fn connection_warning(&self) -> Option<Finding> {
         let (message, remedy) = self.probe().await.err()?;

@@ -23,7 +23,7 @@ pub(crate) struct KueueStart {
     pub(crate) base: BaseConfiguration,
     /// That configuration as a file.
     pub(crate) base_source: String,
-    /// Why `kueue.yaml` of presets is ignored, if it is.
+    /// The reason that `kueue.yaml` of presets is ignored, if it is.
     pub(crate) ignores_presets: Option<&'static str>,
 }
 

@@ -55,7 +55,7 @@ pub struct Lab {
     /// The embedded worker clusters.
     workers: WorkerClusters,
     starts_from_snapshots: bool,
-    /// What [`start_controllers`](Self::start_controllers) starts, until then.
+    /// The tasks that [`start_controllers`](Self::start_controllers) starts, until then.
     controllers: Option<LabControllers>,
 }
 

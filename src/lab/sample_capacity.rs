@@ -81,7 +81,7 @@ fn requests(containers: &Node) -> BTreeMap<String, Quantity> {
     sum
 }
 
-/// Why no node has the requested resources; `None` if one has.
+/// The reason that no node has the requested resources; `None` if one has.
 fn shortfall(pools: &NodePools, requests: &BTreeMap<String, Quantity>) -> Option<String> {
     let capacity =
         |pool: &NodePool, name: &String| pool.resources.get(name).cloned().unwrap_or_default();

@@ -26,7 +26,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// The stack of a lab's thread in bytes, that of a main thread on Linux.
 const STACK: usize = 8 << 20;
 
-/// Why a function of a lab in virtual time has no result.
+/// The error of a function of a lab in virtual time.
 #[derive(Debug, thiserror::Error)]
 pub enum VirtualLabError {
     /// The lab did not start.

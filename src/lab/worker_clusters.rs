@@ -83,7 +83,7 @@ impl WorkerClusters {
         self.start_until(first.embedded, |_| {}).await
     }
 
-    /// Why the kubeconfigs of clusters that exist without the lab cannot be used.
+    /// The errors of the kubeconfigs of clusters that exist without the lab.
     pub(crate) fn check(&self, workers: &WorkersOfPreset) -> Vec<Finding> {
         match self.0.of_presets {
             true => load_existing(&workers.existing).1,

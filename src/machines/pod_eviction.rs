@@ -11,7 +11,7 @@ use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey};
 
-/// Why a pod is deleted.
+/// The reason of the deletion of a pod.
 pub(crate) struct Eviction {
     /// The Event of the pod.
     pub event: NewEvent,

@@ -78,7 +78,7 @@ pub(crate) struct ClaimName {
     pub must_check_owner: bool,
 }
 
-/// Why a pod has no claim yet.
+/// The reason that a pod has no claim yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ClaimNameError {
     /// No claim was created from the template.

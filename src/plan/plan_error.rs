@@ -4,7 +4,7 @@ use kueue_lab_import::ImportError;
 use kueue_lab_lab::VirtualLabError;
 use kueue_lab_presets::Finding;
 
-/// Why there is no plan.
+/// The error of a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The files are not valid, or the cluster would refuse them.

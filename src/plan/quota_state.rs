@@ -65,7 +65,7 @@ impl QuotaState {
             .insert(cohort.name().to_owned(), parent.to_owned());
     }
 
-    /// What each cohort has with all ClusterQueues and Cohorts below it.
+    /// The quota of each cohort with all ClusterQueues and Cohorts below it.
     pub(crate) fn cohorts(&self) -> BTreeMap<QuotaKey, QuotaAmounts> {
         let mut totals: BTreeMap<QuotaKey, QuotaAmounts> = BTreeMap::new();
         let of_queues = self

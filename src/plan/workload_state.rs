@@ -45,7 +45,7 @@ pub struct WorkloadState {
     pub flavors: String,
     /// Its position among the pending Workloads of its ClusterQueue, from 1.
     pub position: Option<usize>,
-    /// Why it waits, in the words of the condition, or why it can never be admitted; empty if it does not wait.
+    /// The message of the condition of a pending Workload, or the reason that it can never be admitted; or empty.
     pub waits_for: String,
     /// The reason of that condition; empty if it does not wait.
     pub waiting_reason: String,

@@ -15,7 +15,7 @@ use super::ObjectKey;
 /// that only the previous preset set.
 pub(super) const FIELD_MANAGER: &str = "kueue-lab-presets";
 
-/// Why a request failed.
+/// The error of a request.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", request_error_message(.0))]
 pub(super) struct RequestError(#[from] kube::Error);

@@ -77,7 +77,7 @@ struct DependentField {
     path: &'static str,
     /// The setting, for the message.
     needs: &'static str,
-    /// What to add to the configuration.
+    /// The addition to the configuration, for the message.
     change: &'static str,
     has_effect: fn(&BaseConfiguration) -> bool,
 }

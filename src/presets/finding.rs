@@ -26,7 +26,7 @@ pub struct Finding {
     pub object: Option<String>,
     /// The message: one sentence without a final period.
     pub message: String,
-    /// What to do about it, if the message does not imply it.
+    /// The remedy, if the message does not imply it.
     pub remedy: Option<String>,
 }
 

@@ -21,7 +21,7 @@ const SETTINGS: [&str; 3] = ["kueue", "nodes", "clusters"];
 /// Files of other tools, which hold no objects to apply.
 const IGNORED_FILES: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
-/// Why the folder cannot be read.
+/// The error of reading the folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderError {
     /// The presets folder cannot be read.

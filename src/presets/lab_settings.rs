@@ -25,12 +25,12 @@ impl Default for BaseConfiguration {
     }
 }
 
-/// Why a lab ignores settings of presets; `None` for settings that it applies.
+/// The reasons that a lab ignores settings of presets; `None` for settings that it applies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IgnoredSettings {
-    /// Why `kueue.yaml` is ignored.
+    /// The reason that `kueue.yaml` is ignored.
     pub configuration: Option<&'static str>,
-    /// Why `nodes.yaml` is ignored.
+    /// The reason that `nodes.yaml` is ignored.
     pub nodes: Option<&'static str>,
 }
 

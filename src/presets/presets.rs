@@ -45,11 +45,11 @@ pub struct PresetsConfig {
     pub review: Option<Arc<dyn SaveReview>>,
     /// Changes the objects of a preset before they are applied.
     pub adapt: Option<fn(&mut Vec<Manifest>)>,
-    /// What is applied already, in place of applying the active preset.
+    /// The applied state, in place of applying the active preset.
     pub snapshot: Option<PresetsSnapshot>,
 }
 
-/// Why no preset could be applied at the start.
+/// The error of applying a preset at the start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The folder or the preset cannot be read.
@@ -146,7 +146,7 @@ impl Presets {
         }
     }
 
-    /// What is applied; `None` unless the active preset is applied as it is in its files.
+    /// The applied state; `None` unless the active preset is applied as it is in its files.
     pub async fn snapshot(&self) -> Option<PresetsSnapshot> {
         let (reply, received) = oneshot::channel();
         self.commands.send(Command::Snapshot(reply)).await.ok()?;

@@ -8,7 +8,7 @@ use super::plan::AppliedObjects;
 use super::preset_settings::PresetSettings;
 use super::{ObjectKey, PresetsState};
 
-/// What the presets of a lab have applied, for a lab that starts with the same objects in its cluster.
+/// The applied state of the presets of a lab, for a lab that starts with the same objects in its cluster.
 #[derive(Clone)]
 pub struct PresetsSnapshot {
     pub(super) kinds: DiscoveryCache,

@@ -132,7 +132,7 @@ impl Reloader {
         self.state.set(snapshot.state);
     }
 
-    /// What is applied; `None` unless that is the active preset as it is in its files.
+    /// The applied state; `None` unless that is the active preset as it is in its files.
     fn snapshot(&self) -> Option<PresetsSnapshot> {
         let state = self.state.current();
         let is_synced = state.sync_status == SyncStatus::Synced && self.retry_at.is_none();

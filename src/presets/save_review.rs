@@ -24,7 +24,7 @@ pub struct SavedPreset {
 pub struct ReviewedSave {
     /// The plan as text.
     pub plan: String,
-    /// Why the save needs a confirmation, one sentence; `None` if it needs none.
+    /// The reason that the save needs a confirmation, one sentence; `None` if it needs none.
     pub hold_reason: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub trait SaveReview: Send + Sync {
     /// the save is being applied; its error is one sentence.
     ///
     /// # Errors
-    /// Why the cluster cannot be read, one sentence.
+    /// The error of reading the cluster, one sentence.
     async fn begin(
         &self,
         client: &Client,

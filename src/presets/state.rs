@@ -64,9 +64,9 @@ pub struct PresetsState {
     pub summary: String,
     /// The time of the last apply.
     pub applied_at: Option<Timestamp>,
-    /// What the last save does to the cluster, as text; empty if it was not planned.
+    /// The effects of the last save on the cluster, as text; empty if it was not planned.
     pub plan: String,
-    /// Why the files are not applied.
+    /// The errors of the files.
     pub errors: Vec<Finding>,
     /// Warnings about the applied files.
     pub warnings: Vec<Finding>,

@@ -22,7 +22,7 @@ pub(crate) const TRANSFER: u16 = 1 << 15;
 /// The size of a checksum, in bytes.
 pub(crate) const CHECKSUM: usize = 16;
 
-/// Where the files are written.
+/// The destination of the files.
 enum Destination {
     /// Below a directory.
     Directory(String),

@@ -17,7 +17,7 @@ pub enum Assertion {
         jobs: Vec<String>,
         /// How many of them; `None` for all, and at least one.
         count: Option<Comparison>,
-        /// Why they are pending; `*` matches any text.
+        /// The reason that they are pending; `*` matches any text.
         reason: Option<String>,
     },
     /// The flavors of admitted jobs, by resource.

@@ -22,7 +22,7 @@ impl ObservedState {
     /// otherwise.
     ///
     /// # Errors
-    /// What is observed.
+    /// The observed state.
     pub(super) fn check_assertion(
         &self,
         assertion: &Assertion,

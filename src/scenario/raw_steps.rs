@@ -50,7 +50,7 @@ pub(super) struct RawCheck {
     pub(super) requeue_after: Option<Located<ScenarioDuration>>,
 }
 
-/// What an admission check adds to every pod set.
+/// The update of every pod set by an admission check.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawPodSetUpdates {

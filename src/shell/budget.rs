@@ -41,10 +41,10 @@ impl ScriptLimits {
     }
 }
 
-/// What a word or a line takes beside its text, in bytes.
+/// The memory of a word or a line beside its text, in bytes.
 pub(super) const OVERHEAD: usize = 32;
 
-/// What remains of the limits of a script. A command substitution spends the budget of its script.
+/// The remaining limits of a script. A command substitution spends the budget of its script.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     limits: ScriptLimits,

@@ -68,7 +68,7 @@ pub(super) struct Shell {
     pub(super) functions: Rc<HashMap<String, Arc<Command>>>,
     pub(super) dialect: Dialect,
     pub(super) depth: usize,
-    /// What remains of [`BRACE_LETTERS`].
+    /// The remaining part of [`BRACE_LETTERS`].
     pub(super) brace_letters: usize,
     pub(super) budget: Budget,
 }

@@ -12,7 +12,7 @@ const STEPS: usize = 100_000;
 /// The bytes of output that the programs of this process keep together. The output of a program
 /// above it is not kept.
 pub const MAX_RETAINED: usize = 64 << 20;
-/// What is kept of the output of all programs, in bytes.
+/// The retained output of all programs, in bytes.
 static RETAINED: AtomicUsize = AtomicUsize::new(0);
 
 /// One step of a program.

@@ -21,7 +21,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 /// The longest time between the condition and the Event of one preemption.
 const SAME: SignedDuration = SignedDuration::from_secs(10);
-/// What precedes the message of a condition when the Workload has quota again.
+/// The prefix of the message of a condition when the Workload has quota again.
 const PREVIOUSLY: &str = "Previously: ";
 
 /// A preemption.

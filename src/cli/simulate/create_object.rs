@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::submission::{SourceFile, SubmittedObject};
 
-/// Why an object was not created.
+/// The error of the creation of an object.
 pub(super) enum CreateError {
     /// The lab has no such kind.
     NoKind,

@@ -16,14 +16,14 @@ use serde_json::Value;
 pub(super) struct JobWithoutWorkload {
     /// Its kind and name.
     pub(super) object: String,
-    /// Why it has none.
+    /// The reason that it has none.
     pub(super) reason: String,
 }
 
-/// Why a SkyPilot task has no Workload.
+/// The reason that a SkyPilot task has no Workload.
 pub(super) const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue creates no Workload for the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
 
-/// Why none of these objects has a Workload, in a lab with this configuration of Kueue.
+/// The reason that none of these objects has a Workload, in a lab with this configuration of Kueue.
 pub(super) async fn no_workload_reason(
     client: &Client,
     objects: &[Value],
@@ -103,7 +103,7 @@ fn framework(object: &Value) -> Option<&'static Framework> {
         .find(|f| f.group == group && f.kind == kind)
 }
 
-/// Why a pod is in no Workload of its group, if it is in a group without one.
+/// The reason that a pod is in no Workload of its group, if it is in a group without one.
 fn incomplete_group(object: &Value, objects: &[Value], workloads: &[Workload]) -> Option<String> {
     let metadata = &object["metadata"];
     let group = metadata["labels"][POD_GROUP_NAME_LABEL].as_str()?;
@@ -128,7 +128,7 @@ fn incomplete_group(object: &Value, objects: &[Value], workloads: &[Workload]) -
     })
 }
 
-/// Why Kueue creates no Workload for an object, apart from those of its group.
+/// The reason that Kueue creates no Workload for an object, apart from those of its group.
 fn reason(
     object: &Value,
     classes: &[String],

@@ -64,11 +64,11 @@ impl SourceFile {
 pub(super) struct SubmittedObject {
     /// The object.
     pub(super) value: Value,
-    /// Where it is in the file.
+    /// Its position in the file.
     pub(super) node: Node,
 }
 
-/// What is submitted.
+/// The submitted object or task.
 pub(super) enum Submitted {
     /// Objects of any kind.
     Objects(Vec<SubmittedObject>),

@@ -34,7 +34,7 @@ pub(super) struct TaskArgs {
 }
 
 impl TaskArgs {
-    /// Where the task comes from, and its text.
+    /// The source of the task, and its text.
     ///
     /// # Errors
     /// The file cannot be read, or a value is invalid.

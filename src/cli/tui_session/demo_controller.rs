@@ -17,7 +17,7 @@ struct DemoObjects {
     demos: Arc<LabDemos>,
     /// The demos as they were read last.
     listed: Mutex<Vec<Demo>>,
-    /// Why the last start of a demo was rejected.
+    /// The error of the last start of a demo.
     rejected: Mutex<BTreeMap<String, String>>,
 }
 

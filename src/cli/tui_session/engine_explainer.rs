@@ -13,7 +13,7 @@ use kueue_lab_controller::Controller;
 use kueue_lab_tui::backend::Explainer;
 use kueue_lab_tui::model::ObjectKey;
 
-/// Where the configuration of the engine comes from.
+/// The source of the configuration of the engine.
 #[derive(Clone)]
 pub(in crate::cli) enum EngineSource {
     /// The current controller of this process.

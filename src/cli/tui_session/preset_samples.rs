@@ -15,7 +15,7 @@ use kueue_lab_skypilot::Task;
 use kueue_lab_skypilot::jobs::{ManagedJobSpec, ManagedJobs};
 use kueue_lab_tui::backend::OperationError;
 
-/// What runs the SkyPilot tasks of samples.
+/// The runner of the SkyPilot tasks of samples.
 pub(super) enum TaskTarget {
     /// The managed jobs of this process.
     Jobs(ManagedJobs),

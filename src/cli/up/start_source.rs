@@ -8,7 +8,7 @@ use kueue_lab_import::Bundle;
 use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
 use kueue_lab_plan::{check_import, check_text};
 
-/// What a new lab starts from.
+/// The source of the initial state of a new lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StartSource {
     /// A file of `kueue-lab export` or `import`.

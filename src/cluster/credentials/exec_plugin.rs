@@ -40,7 +40,7 @@ pub(crate) struct PluginCredentials {
     pub(crate) expires: Option<Timestamp>,
 }
 
-/// Why a plugin returned no credentials.
+/// The error of a plugin that returned no credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecPluginError {
     /// The kubeconfig names no program.

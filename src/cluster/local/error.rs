@@ -2,7 +2,7 @@
 
 use super::cluster_tool::NAME;
 
-/// Why there is no local cluster.
+/// The error of a local cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalClusterError {
     /// No container engine is installed.

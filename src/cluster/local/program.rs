@@ -26,9 +26,9 @@ pub(super) struct Program {
 pub(super) struct ProgramOutput {
     /// Whether it exited with 0.
     pub(super) success: bool,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub(super) stdout: String,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub(super) stderr: String,
 }
 

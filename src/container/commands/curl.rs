@@ -207,7 +207,7 @@ fn authorities(context: &Context<'_>, path: &str) -> Bytes {
     context.read_file(path).unwrap_or_default()
 }
 
-/// Why there is no response.
+/// The error of a request without a response.
 enum Failure {
     Url,
     Timeout,

@@ -64,7 +64,7 @@ impl<R: NameReplacer> NameVisitor<'_, R> {
         }
     }
 
-    /// What replaces the string of a field; `None` if it stays.
+    /// The replacement of the string of a field; `None` if it is kept.
     fn string(&mut self, field: &str, text: &str, free: bool) -> Option<String> {
         let is_constant = ENUMERATIONS.contains(&field) && is_constant(text);
         match field {

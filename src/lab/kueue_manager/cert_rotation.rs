@@ -200,7 +200,7 @@ where
     events.boxed()
 }
 
-/// Why the certificate cannot be rotated now.
+/// The reason that the certificate cannot be rotated now.
 #[derive(Debug, thiserror::Error)]
 enum RotationError {
     #[error(transparent)]

@@ -141,7 +141,7 @@ fn is_visibility_service(name: &str) -> bool {
     visibility::VERSIONS.iter().any(named)
 }
 
-/// What is wrong with a configuration, before a restart fails with it.
+/// The warnings about a configuration, before a restart fails with it.
 fn configuration_warnings(config_map: &Value) -> Vec<String> {
     match load_manager_config(config_map["data"][CONFIG_MAP_KEY].as_str(), &[]) {
         Ok(manager) => manager.warnings,

@@ -26,7 +26,7 @@ pub struct DemoStatus {
     pub summary: String,
     /// Its preset, if it has one.
     pub preset: Option<String>,
-    /// Why the last request to run it was rejected.
+    /// The reason that the last request to run it was rejected.
     pub error: Option<String>,
     /// The steps of the last run.
     pub steps: Vec<DemoStepStatus>,
@@ -44,7 +44,7 @@ pub struct DemoStepStatus {
     pub text: String,
     /// Its state.
     pub state: DemoState,
-    /// Why it failed.
+    /// The reason of its failure.
     pub reason: Option<String>,
     /// Its start, in lab time.
     pub at: Option<Timestamp>,

@@ -17,7 +17,7 @@ use kueue_lab_runtime::Context;
 struct PresetObjects {
     presets: Arc<Presets>,
     clock: Clock,
-    /// Why the last switch to a preset failed, by name, and the revision of the presets then.
+    /// The error of the last switch to a preset, by name, and the revision of the presets then.
     rejected: Mutex<BTreeMap<String, (u64, Vec<Finding>)>>,
 }
 

@@ -48,9 +48,9 @@ pub struct PresetStatus {
     pub summary: String,
     /// The time of the last apply.
     pub applied_at: Option<Timestamp>,
-    /// What the last save does to the cluster, as text; empty if it was not planned. At most 32 KiB.
+    /// The effects of the last save on the cluster, as text; empty if it was not planned. At most 32 KiB.
     pub plan: String,
-    /// Why the files are not applied, or why the last switch to this preset failed.
+    /// The errors of the files, or of the last switch to this preset.
     pub errors: Vec<FindingStatus>,
     /// Warnings about the applied files.
     pub warnings: Vec<FindingStatus>,

@@ -2,7 +2,7 @@
 
 use super::upstream::UpstreamKueue;
 
-/// Why the lab does not start on a cluster.
+/// The error of the checks before the lab starts on a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
     /// Another Kueue runs there.
@@ -32,7 +32,7 @@ pub enum PreflightError {
     /// A request failed.
     #[error("cannot determine {what}: {reason}")]
     CannotVerify {
-        /// What was checked.
+        /// The subject of the check.
         what: &'static str,
         /// The error.
         reason: String,

@@ -77,7 +77,7 @@ struct TargetScale {
 /// The decision about the replicas.
 struct Decision {
     desired: i32,
-    /// Why the replicas change; `None` if they stay.
+    /// The reason of a change of the replicas; `None` without one.
     rescale_reason: Option<&'static str>,
 }
 

@@ -9,7 +9,7 @@ pub(super) struct MetricError {
     pub(super) reason: &'static str,
     /// The error.
     pub(super) message: String,
-    /// What is not read.
+    /// The name of the value in the message.
     pub(super) value: String,
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn start(context: &Context, pods: &Informer<Pod>, claims: &Informer<R
     });
 }
 
-/// Why a pod was not processed completely.
+/// The error of the incomplete processing of a pod.
 #[derive(Debug, thiserror::Error)]
 enum SyncError {
     #[error(transparent)]

@@ -30,7 +30,7 @@ pub struct LogQuery {
     pub options: LogParams,
 }
 
-/// Why a log cannot be read.
+/// The error of reading a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The container has not run on a node of this lab.

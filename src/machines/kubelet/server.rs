@@ -46,7 +46,7 @@ pub(super) struct ContainerLogRequest<'a> {
     pub(super) options: &'a LogParams,
 }
 
-/// Why a log is not available, worded as by the kubelet.
+/// The error of an unavailable log, with the text of the kubelet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ContainerLogError {
     /// The pod or container does not exist on this node.

@@ -101,7 +101,7 @@ pub(super) struct RawAutoscale {
     pub(super) scale_down_unneeded_time: Option<Located<String>>,
 }
 
-/// Why a node-pool file is invalid.
+/// The error of an invalid node-pool file.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolsError {
     /// The file cannot be read.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dynamic_resources::ClaimFailure;
 
-/// Why a node fails the filters.
+/// The reasons that a node fails the filters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilterFailure {
     NodeUnschedulable,

@@ -11,7 +11,7 @@ use crate::pods;
 use crate::resource_claims;
 use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
 
-/// What the controllers share: one informer per kind, one event recorder.
+/// The shared objects of the controllers: one informer per kind, one event recorder.
 pub(crate) struct SharedInformers {
     /// All pods.
     pub pods: Informer<Pod>,

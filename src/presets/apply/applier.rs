@@ -56,7 +56,7 @@ impl ApplyOutcome {
     }
 }
 
-/// Why a run failed.
+/// The error of a run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {
     /// The preset is invalid or the dry run failed; nothing was changed.

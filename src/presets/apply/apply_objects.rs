@@ -109,7 +109,7 @@ impl Applier {
 /// When a ClusterQueue or flavor does not use an object any more.
 const NO_REFERENCE: &str = "are deleted or do not name it any more";
 
-/// Why an object is not deleted yet, and what to do about it.
+/// The reason that an object is not deleted yet, and the remedy.
 fn describe_finalizers(object: &Value) -> String {
     let finalizers = object["metadata"]["finalizers"].as_array();
     match finalizers.map(Vec::as_slice) {

@@ -10,7 +10,7 @@ use crate::Finding;
 
 /// The comment, before names of warnings: `# kueue-lab: allow NAME, NAME - REASON`.
 pub(super) const ALLOW: &str = "# kueue-lab: allow ";
-/// What separates the names from a reason.
+/// The separator between the names and a reason.
 const REASON: [&str; 2] = [" -", ":"];
 
 /// The comments of a file that switch warnings off.

@@ -20,7 +20,7 @@ pub struct LabNode {
     pub allocatable: BTreeMap<String, Quantity>,
 }
 
-/// Where the nodes are from.
+/// The source of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodesSource {
     /// `nodes.yaml` of the preset.

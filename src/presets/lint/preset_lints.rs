@@ -66,7 +66,7 @@ pub(crate) struct LintContext<'a> {
     pub(crate) configuration: &'a Configuration,
     /// The nodes and the queues of the cluster.
     pub(crate) cluster: ClusterObjects<'a>,
-    /// Where the nodes are from.
+    /// The source of the nodes.
     pub(crate) nodes_source: NodesSource,
     /// Whether there are jobs that can be admitted with fewer pods.
     pub(crate) partial_admission: bool,

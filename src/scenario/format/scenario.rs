@@ -13,7 +13,7 @@ use crate::selector::Selector;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Position, Problem};
 
-/// Why a scenario cannot be used.
+/// The error of an invalid scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     /// A problem in a file.
@@ -188,7 +188,7 @@ pub struct AdmissionCheckUpdate {
     pub state: String,
     /// The message.
     pub message: String,
-    /// What the check adds to every pod set.
+    /// The update of every pod set by the check.
     pub pod_set_updates: Option<Value>,
     /// The delay of a retry.
     pub requeue_after: Option<Duration>,

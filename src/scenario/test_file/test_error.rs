@@ -4,7 +4,7 @@ use kueue_lab_yaml::{Problem, source_snippet};
 
 use crate::format::ScenarioError;
 
-/// Why a test file cannot be used.
+/// The error of an invalid test file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TestFileError {
     /// A problem in a file.

@@ -30,7 +30,7 @@ pub(super) struct StartStates {
 /// A state; `None` if cases cannot start from one.
 type StartState = OnceLock<Option<Arc<LabSnapshot>>>;
 
-/// What a state depends on.
+/// The inputs of a state.
 #[derive(PartialEq)]
 struct StartKey {
     presets: PathBuf,

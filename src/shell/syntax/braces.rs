@@ -6,7 +6,7 @@ use super::ast::{Part, Word};
 pub const BRACE_LETTERS: usize = 1_000_000;
 /// Maximum number of words of a brace expansion.
 const WORDS: usize = 10_000;
-/// What a part takes beside its text, in bytes.
+/// The memory of a part beside its text, in bytes.
 const OVERHEAD: usize = 64;
 
 /// A character of unquoted text, or another part of a word.

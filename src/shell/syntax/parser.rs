@@ -34,7 +34,7 @@ impl Dialect {
     }
 }
 
-/// Why a script cannot be parsed.
+/// The error of parsing a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// More lines are needed.

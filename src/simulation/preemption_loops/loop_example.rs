@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Why the preemptions repeat.
+/// The cause of the repeated preemptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoopKind {
     /// The shares are compared without a target of the preemptor's ClusterQueue that is not needed in the
@@ -44,7 +44,7 @@ pub struct SelectedFlavor {
 /// Jobs of which one preempts another repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopExample {
-    /// Why.
+    /// The cause.
     pub kind: LoopKind,
     /// The requested resource.
     pub resource: String,

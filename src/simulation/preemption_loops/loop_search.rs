@@ -83,7 +83,7 @@ struct Quota<'v> {
     has_alternatives: bool,
 }
 
-/// Where two ClusterQueues have a quota of the same resource in the same flavor.
+/// Two ClusterQueues that have a quota of the same resource in the same flavor.
 struct SharedQuota<'v> {
     quota: Quota<'v>,
     /// The nominal quota of the other ClusterQueue.

@@ -14,7 +14,7 @@ use super::replayer::Replayer;
 const MAX_EXPLAINED: usize = 200;
 
 impl Replayer<'_> {
-    /// Why jobs were never admitted, the most frequent reasons first, and the number of jobs that are not
+    /// The reasons that jobs were never admitted, the most frequent reasons first, and the number of jobs that are not
     /// explained.
     pub(super) fn never_admitted(&mut self) -> (Vec<NeverAdmitted>, usize) {
         let mut groups = self.alike_never_admitted();

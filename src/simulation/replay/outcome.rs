@@ -51,7 +51,7 @@ pub struct MostPreempted {
     pub preemptions: usize,
 }
 
-/// Why jobs were never admitted.
+/// The reasons that jobs were never admitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NeverAdmitted {
@@ -102,12 +102,12 @@ pub struct ReplayOutcome {
     pub queues: Vec<QueueOutcome>,
     /// The LocalQueues that were chosen for queues of the trace which no LocalQueue is named after.
     pub assumed_queues: Vec<String>,
-    /// Why jobs were never admitted; empty if the replay ended early.
+    /// The reasons that jobs were never admitted; empty if the replay ended early.
     pub never: Vec<NeverAdmitted>,
     /// The number of further jobs that were never admitted: of very many different ones, the most frequent
     /// are explained.
     pub not_explained: usize,
-    /// Why the replay ended early, if it did.
+    /// The reason that the replay ended early, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// All waits of admitted jobs, sorted, in seconds.

@@ -166,7 +166,7 @@ fn a_loop_of_preemptions_ends_the_replay() {
     configuration.objects[3]["spec"]["preemption"] =
         json!({"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"});
     configuration.objects[3]["spec"]["queueingStrategy"] = json!("StrictFIFO");
-    // What the last job frees in its own queue goes to the job of `b`, from which it is reclaimed.
+    // The quota that the last job preempts in its own queue is borrowed by the job of `b`, and reclaimed from it.
     let records = "a,0,1000000,20,1\na,1,1000000,0,3\na,2,1000000,0,4\n\
                    b,3,1000000,10,5\na,4,1000000,0,4\na,5,1000000,10,4\n";
     let options = ReplayOptions {

@@ -27,7 +27,7 @@ pub(super) struct ChangedState<'a> {
 struct Settled {
     driver: EngineDriver,
     now: Timestamp,
-    /// What changed since the workloads were added.
+    /// The changes since the workloads were added.
     events: Vec<DriverEvent>,
 }
 

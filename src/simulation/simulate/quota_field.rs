@@ -77,7 +77,7 @@ impl QuotaField {
         limits.extend(of_cohorts.map(|cohort| Self::BorrowingLimitOfCohort(cohort.to_string())));
         if !cohorts.is_empty() {
             let others = cohorts_of_tree(engine, queue).into_iter();
-            // What a Cohort lends does not limit the ClusterQueues below it.
+            // The lending limit of a Cohort does not limit the ClusterQueues below it.
             let others = others.filter(|other| !cohorts.iter().any(|own| **own == **other));
             limits.extend(others.map(Self::LendingLimitOfCohort));
             let others = tree_of(engine, queue).into_iter();

@@ -17,7 +17,7 @@ const MAX_DOUBLINGS: u32 = 10;
 struct RaisedAmount {
     resource: ResourceName,
     now: i64,
-    /// What is added at first.
+    /// The first increase.
     more: i64,
     to: i64,
 }

@@ -103,7 +103,7 @@ fn smallest(
     raise.smallest(state)?.verified(state)
 }
 
-/// What is missing besides the highest amounts of a raise: quota of another resource group or
+/// The missing quota besides the highest amounts of a raise: quota of another resource group or
 /// ClusterQueue, or of a resource that is not covered.
 fn next_field(
     state: &ChangedState<'_>,

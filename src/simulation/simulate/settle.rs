@@ -30,7 +30,7 @@ pub struct RepeatedPreemption {
 /// A state that does not settle.
 #[derive(Clone, Debug)]
 pub(super) struct Unsettled {
-    /// What changed until then.
+    /// The changes until then.
     pub(super) events: Vec<DriverEvent>,
     /// The preemption that repeats; none if the limit of rounds was reached without one.
     pub(super) repeated: Option<RepeatedPreemption>,

@@ -29,7 +29,7 @@ pub struct SimulatedWorkload {
     pub admitted: bool,
     /// The admission checks that it passes first.
     pub admission_checks: Vec<String>,
-    /// Why it is pending otherwise.
+    /// The reason that it is pending otherwise.
     pub verdict: Option<PendingVerdict>,
     /// The first workloads ahead of it in its ClusterQueue.
     pub behind: Vec<WorkloadKey>,

@@ -129,7 +129,7 @@ fn limits_of_borrowing_and_lending_are_raised_where_that_admits() {
         found,
         ["raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 6"]
     );
-    // What is not there cannot be lent.
+    // Only existing quota can be lent.
     let large = workload("large", "a", 13, 0);
     let found = changes(&limited(two(), None, Some("2")), &large);
     assert!(

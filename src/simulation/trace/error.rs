@@ -8,7 +8,7 @@ pub struct TraceError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, with the remedy.
+    /// The message, with the remedy.
     pub message: String,
     /// Whether the job is incomplete, so that it can be skipped.
     pub incomplete: bool,

@@ -14,7 +14,7 @@ pub(super) const MAX_TEXT: usize = 16 << 20;
 /// Maximum number of fields and of elements of all arrays.
 const MAX_ELEMENTS: usize = 1_000_000;
 
-/// Why statements end early.
+/// The reason for the early end of statements.
 pub(super) enum Flow {
     Next,
     Exit,

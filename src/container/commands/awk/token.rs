@@ -27,7 +27,7 @@ const KEYWORDS: [&str; 12] = [
 /// The tokens of a program.
 ///
 /// # Errors
-/// What is not a token.
+/// A text is not a token.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut found: Vec<Token> = Vec::new();
     let mut rest = text;

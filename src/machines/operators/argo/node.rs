@@ -334,7 +334,7 @@ impl<'a> Nodes<'a> {
         format!("{done}/{}", pods().count())
     }
 
-    /// Why the workflow has failed.
+    /// The message of a failed workflow.
     pub(super) fn failure(&self, root: &str) -> Option<String> {
         let failed = self
             .nodes

@@ -79,7 +79,7 @@ fn is_finished(status: &Value) -> bool {
     )
 }
 
-/// Why the Workflow stops before its end.
+/// The reason that the Workflow stops before its end.
 fn stopped(workflow: &Observed<'_>, status: &Value, plan: &mut Plan) -> Option<String> {
     let spec = workflow.spec();
     if let Some(strategy) = spec["shutdown"]

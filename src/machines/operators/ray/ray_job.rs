@@ -61,7 +61,7 @@ fn is_terminal(deployment: &str) -> bool {
     matches!(deployment, "Complete" | "Failed")
 }
 
-/// Why KubeRay refuses the spec.
+/// The validation error of KubeRay for the spec.
 fn invalid(spec: &Value) -> Option<String> {
     let selects = spec["clusterSelector"]
         .as_object()

@@ -39,7 +39,7 @@ impl PipelineTask<'_> {
             || self.spec["when"].to_string().contains(&results)
     }
 
-    /// Why the task cannot be simulated.
+    /// The reason that the task cannot be simulated.
     pub(super) fn unsupported(&self) -> Option<&'static str> {
         let reference = &self.spec["taskRef"];
         let version = reference["apiVersion"].as_str().unwrap_or_default();

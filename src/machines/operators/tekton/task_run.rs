@@ -270,7 +270,7 @@ fn failure(pod: &Pod) -> (&'static str, String) {
     }
 }
 
-/// Why the pod does not run yet.
+/// The reason that the pod does not run yet.
 fn waiting_message(pod: &Pod) -> String {
     match condition(pod, "PodScheduled").filter(|c| c.status != "True") {
         Some(scheduled) => format!(

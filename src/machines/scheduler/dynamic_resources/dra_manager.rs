@@ -98,7 +98,7 @@ impl DraManager {
     /// The claims of a pod, in the order of its spec.
     ///
     /// # Errors
-    /// Why one of them cannot be used: it does not exist, is being deleted or is that of another
+    /// The reason that one of them cannot be used: it does not exist, is being deleted or is that of another
     /// pod.
     pub(in super::super) fn pod_claims(
         &self,

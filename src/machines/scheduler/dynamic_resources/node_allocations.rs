@@ -14,7 +14,7 @@ use super::extended_resources::{ExtendedRequests, special_claim};
 use super::{ClaimToBind, DraManager};
 use crate::resource_claims::{allocation, is_reserved_for_pod, reserved_for};
 
-/// Why a node is not possible.
+/// The reason that a node is infeasible.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum ClaimFailure {
     /// The reason of the filter.
@@ -56,7 +56,7 @@ impl<'a> NodeAllocations<'a> {
     /// The state of a pod, `None` if it needs no claims.
     ///
     /// # Errors
-    /// Why the pod cannot be scheduled on any node.
+    /// The reason that the pod is unschedulable on all nodes.
     pub(in super::super) fn pre_filter(
         dra: &'a DraManager,
         pod: &'a PodInfo,
@@ -112,7 +112,7 @@ impl<'a> NodeAllocations<'a> {
         }))
     }
 
-    /// Why the claims cannot be used on a node.
+    /// The reason that the claims cannot be allocated on a node.
     pub(in super::super) fn filter(&self, node: &NodeInfo) -> Option<ClaimFailure> {
         if matches!(self.special, SpecialClaim::Stale(_)) {
             let reason = "cannot schedule extended resource claim";

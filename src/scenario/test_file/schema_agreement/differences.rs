@@ -4,7 +4,7 @@ use super::snippets::{whole_file, with_expectation, with_quantity, with_step, wi
 
 /// Snippets on which the parser and the schema do not agree.
 pub(super) struct Difference {
-    /// Why they do not.
+    /// The reason of the difference.
     pub(super) reason: &'static str,
     /// The test file of a snippet.
     pub(super) file: fn(&str) -> String,
