@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Finds circles of imports between the modules at the top of each crate of the workspace, and crates whose
+"""Finds import cycles between the modules at the top of each crate of the workspace, and crates whose
 dependencies differ from the list in docs/architecture.md.
 
 A crate is a folder src/<crate>/; its top modules are the folders and files beside lib.rs. Module a
 imports b if a non-test item in a names one of b: in a `use` tree, by an inline path (crate::, super::),
-or through an imported module. Prints each circle that a folder is part of (files beside lib.rs may know
+or through an imported module. Prints each cycle that a folder is part of (files beside lib.rs may know
 each other) with the imports in it, and each crate whose list differs; exits 1 if there is one.
 
 Usage: scripts/import-cycles.py [--graph] [CRATE...]
@@ -147,7 +147,7 @@ class Crate:
         return edges
 
 
-def circles(edges):
+def import_cycles(edges):
     """The strongly connected components of more than one module."""
     def reach(start):
         seen, todo = set(), [start]
@@ -164,7 +164,7 @@ def circles(edges):
         for module in reached
         if module in reached[module]
     }
-    return sorted(sorted(circle) for circle in found)
+    return sorted(sorted(cycle) for cycle in found)
 
 
 def dependencies_of(crate):
@@ -199,13 +199,13 @@ def main(arguments):
         if show:
             for module in sorted(edges):
                 print(f"{crate}: {module} -> {', '.join(sorted(edges[module]))}")
-        for circle in circles(edges):
-            if not any(modules.is_folder(name) for name in circle):
+        for cycle in import_cycles(edges):
+            if not any(modules.is_folder(name) for name in cycle):
                 continue
             failed = True
-            print(f"src/{crate}: circle of imports between {', '.join(circle)}")
-            for module in circle:
-                for target in circle:
+            print(f"src/{crate}: import cycle of {', '.join(cycle)}")
+            for module in cycle:
+                for target in cycle:
                     for line in sorted(edges[module].get(target, ())):
                         print(f"    {line}")
     for line in undocumented_dependencies(crates):
