@@ -118,7 +118,7 @@ fn lab_config(
 /// Runs a scenario in the terminal UI.
 async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CliError> {
     let mut config = lab_config(paths, &scenario, args.speed)?;
-    // The user may use kubectl or edit the preset meanwhile.
+    // The user may use kubectl or edit the preset during the demo.
     config.port = Some(0);
     config.watch = true;
     let lab = Lab::start(config).await?;

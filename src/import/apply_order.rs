@@ -14,7 +14,7 @@ const FIRST: [&str; 8] = [
     "Secret",
     "ConfigMap",
 ];
-/// Events, and what the API server asks from then on: webhooks and extension API servers.
+/// Events, and the objects that register webhooks and extension API servers.
 const LAST: [&str; 7] = [
     "Event",
     "APIService",

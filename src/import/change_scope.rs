@@ -98,7 +98,7 @@ impl ChangeScope {
     }
 }
 
-/// The resources of jobs, and of what is between them and their Pods.
+/// The resources of jobs, and of the owners between them and their Pods.
 pub(super) fn all_job_resources() -> Vec<ApiResource> {
     let frameworks = FRAMEWORKS.iter();
     let frameworks = frameworks.filter_map(|f| job_resource(f.group, f.kind));

@@ -258,7 +258,7 @@ fn is_job(owner: &OwnerKind) -> bool {
     )
 }
 
-/// Reads all jobs, also without Workloads, and what is between them and their Pods. Missing rights for kinds
+/// Reads all jobs, also without Workloads, and the owners between them and their Pods. Missing rights for kinds
 /// without Workloads are notes.
 async fn read_all_jobs(
     reader: &mut ClusterReader,

@@ -156,7 +156,7 @@ impl ClusterState {
         let now = lab.clock().now();
         let controller = lab.controller();
         let shared = controller.as_ref().map(|controller| controller.shared());
-        // No scheduling cycle runs meanwhile, so that the order is computed once.
+        // No scheduling cycle runs in between, so that the order is computed once.
         let mut engine = shared.as_ref().map(|shared| shared.engine());
         let mut order = PendingOrder::default();
         if let Some(engine) = engine.as_deref() {

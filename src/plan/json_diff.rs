@@ -26,7 +26,7 @@ const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The annotation that a lab sets on the ConfigMap of Kueue's configuration.
 const BASE_CONFIGURATION_ANNOTATION: &str = "kueue-lab.dev/base-configuration";
 
-/// The fields that differ, except the status and what the API server sets.
+/// The fields that differ, except the status and the fields that the API server sets.
 pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let fields = |object: &Value| {

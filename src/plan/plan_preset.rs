@@ -144,7 +144,7 @@ fn is_known(known: &[SchedulingLoop], found: &SchedulingLoop) -> bool {
 /// How a copy ended.
 struct Settled {
     loops: Vec<SchedulingLoop>,
-    /// Whether nothing changed any more.
+    /// Whether the copy was idle.
     is_idle: bool,
 }
 

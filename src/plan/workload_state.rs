@@ -49,7 +49,7 @@ pub struct WorkloadState {
     pub waits_for: String,
     /// The reason of that condition; empty if it does not wait.
     pub waiting_reason: String,
-    /// Whether it can never be admitted as it is.
+    /// Whether it can never be admitted without a change.
     pub never: bool,
     /// Whether its condition says so. Kueue does not evaluate a Workload behind the head of a StrictFIFO queue.
     #[serde(skip)]
@@ -64,7 +64,7 @@ pub struct WorkloadState {
 }
 
 impl WorkloadState {
-    /// The state of a Workload, with what the engine says about it.
+    /// The state of a Workload, with the decision of the engine.
     pub(crate) fn new(workload: &Value, explanation: Option<&Explanation>) -> Self {
         let condition = |type_: &str| {
             let conditions = workload.list("/status/conditions").iter();

@@ -124,7 +124,7 @@ impl Reloader {
         Ok(())
     }
 
-    /// Continues with what is applied already.
+    /// Continues with the applied state.
     pub(super) fn set_applied(&mut self, snapshot: PresetsSnapshot) {
         self.last_read = snapshot.last_read;
         self.config.active.clone_from(&snapshot.state.active);
@@ -214,7 +214,7 @@ impl Reloader {
             return;
         }
         if self.inventory_stale {
-            // Another lab applied presets meanwhile: load its inventory from the cluster.
+            // Another lab has applied presets: load its inventory from the cluster.
             match Applier::new(self.applier.remote()).await {
                 Ok(applier) => self.applier = applier,
                 Err(error) => {
@@ -246,7 +246,7 @@ impl Reloader {
         }
     }
 
-    /// Applies a save, and plans what it does.
+    /// Applies a save, and plans its effects.
     async fn apply_save(&mut self, name: &str, source: PresetSource) {
         let is_valid = || {
             let lab = self.config.lab.as_deref();

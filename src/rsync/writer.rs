@@ -36,7 +36,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends what is written.
+    /// Sends the written bytes.
     pub(crate) async fn send(&mut self) -> Result<(), RsyncError> {
         let data = std::mem::take(&mut self.buffer);
         if self.multiplexed {

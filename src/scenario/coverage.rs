@@ -109,7 +109,7 @@ fn amount(quota: &Value, field: &str) -> Option<i128> {
     Some(Quantity::of(quota.get(field)?)?.nanos())
 }
 
-/// Records what a version of a Workload exercises: its queue and flavors.
+/// Records the queue and flavors of a version of a Workload.
 pub(crate) fn record_workload(parts: &mut Parts, workload: &Value) {
     let admission = &workload["status"]["admission"];
     let queue = admission.text("/clusterQueue");

@@ -19,7 +19,7 @@ pub(super) enum InvalidAmount {
 }
 
 impl InvalidAmount {
-    /// The error of a text in place of what a visitor expects.
+    /// The error of an unexpected text.
     pub(super) fn error<E: Error>(self, text: &str, expected: &dyn Expected) -> E {
         match self {
             Self::Syntax => E::invalid_value(Unexpected::Str(text), expected),

@@ -338,7 +338,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// Waits until a lab time and reports events meanwhile.
+    /// Waits until a lab time, and reports events while it waits.
     pub(super) async fn wait_until(&mut self, time: Timestamp) {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();

@@ -171,7 +171,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// The error of a recording that ends, with what is recorded.
+    /// The error of a recording that ends, with the recorded part.
     fn ended(&self, why: CliError) -> CliError {
         let more = match self.file.is_in_place() {
             true => format!(

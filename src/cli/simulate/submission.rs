@@ -80,7 +80,7 @@ pub(super) enum Submitted {
 pub(super) struct Submission {
     pub(super) file: SourceFile,
     pub(super) submitted: Submitted,
-    /// The namespace of what has none.
+    /// The namespace of objects and tasks without one.
     pub(super) namespace: String,
 }
 

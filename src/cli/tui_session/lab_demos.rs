@@ -84,7 +84,7 @@ impl LabDemos {
 }
 
 /// Lab time at the pace of a demo, in a lab without a speed of its own. Dropped, it restores the speed
-/// unless that was changed meanwhile.
+/// unless it was changed during the demo.
 struct DemoPace {
     clock: Clock,
     pace: f64,

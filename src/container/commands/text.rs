@@ -159,7 +159,7 @@ async fn tail(context: &mut Context<'_>) -> Exit {
     Ok(i32::from(failed))
 }
 
-/// Writes what is appended to a file.
+/// Writes the appended bytes of a file.
 async fn follow(context: &Context<'_>, path: &str, mut read: usize) -> Exit {
     loop {
         super::environment::sleep(context, FOLLOW).await;

@@ -158,7 +158,7 @@ fn is_name_part(part: &str) -> bool {
     part.starts_with(|c: char| c.is_alphanumeric()) && !is_common(part)
 }
 
-/// The parts of a name, and what is between them.
+/// The parts of a name, and the separators between them.
 fn name_parts(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {

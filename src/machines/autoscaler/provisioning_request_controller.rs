@@ -73,7 +73,7 @@ pub(crate) fn start(
             wake.add(ObjectKey::of(&**change.object()));
         }
     });
-    // A node that became ready can be what a request waits for.
+    // A request may wait for a node that became ready.
     let (ready, waiting) = (queue.clone(), requests.clone());
     nodes.add_event_handler(move |change| {
         if !matches!(change, Change::Deleted(_)) && is_managed(change.object()) {

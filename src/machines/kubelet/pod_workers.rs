@@ -409,7 +409,7 @@ impl Shared {
         }
     }
 
-    /// Releases what a terminal pod holds; its logs stay.
+    /// Releases the resources of a terminal pod; its logs are kept.
     fn finish_pod(&self, key: &ObjectKey) {
         let Some(run) = self.simulated_pods.lock().remove(key) else {
             return;
@@ -423,7 +423,7 @@ impl Shared {
         self.release_ip(&run);
     }
 
-    /// Releases what a deleted pod holds.
+    /// Releases the resources of a deleted pod.
     fn forget_pod(&self, key: &ObjectKey) {
         if let Some(run) = self.simulated_pods.lock().remove(key) {
             self.runtime.remove_pod(&run.uid);

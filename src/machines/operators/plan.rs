@@ -65,7 +65,7 @@ pub(super) struct Plan {
     pub status: Option<Value>,
     /// Events about the object, recorded if the status is written.
     pub events: Vec<NewEvent>,
-    /// Warnings about the object. Those about what is not simulated are recorded once, others each
+    /// Warnings about the object. Those about features that are not simulated are recorded once, others each
     /// time.
     pub warnings: Vec<NewEvent>,
     /// When to reconcile again without a change.

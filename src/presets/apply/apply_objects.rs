@@ -106,7 +106,7 @@ impl Applier {
     }
 }
 
-/// When a ClusterQueue or flavor does not use an object any more.
+/// The remedy for an object that ClusterQueues or flavors reference.
 const NO_REFERENCE: &str = "are deleted or do not name it any more";
 
 /// The reason that an object is not deleted yet, and the remedy.

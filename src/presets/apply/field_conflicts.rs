@@ -53,7 +53,7 @@ pub(super) fn field_conflicts(status: &Status) -> Option<Vec<FieldConflict>> {
     let causes = status.details.as_ref()?.causes.iter();
     let of_cause = |cause: &kube::core::response::StatusCause| {
         let manager = MANAGER.as_ref()?.captures(&cause.message)?;
-        // A scenario changes what it shows; its changes are undone at its end.
+        // The changes of a scenario are undone at its end.
         (&manager[1] != SCENARIO_MANAGER).then(|| FieldConflict {
             field: cause.field.trim_start_matches('.').to_owned(),
             manager: manager[1].to_owned(),

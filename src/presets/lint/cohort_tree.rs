@@ -52,7 +52,7 @@ impl<'m> CohortTree<'m> {
         others.filter(|other| can_borrow(other)).collect()
     }
 
-    /// The most that ClusterQueues can borrow of what the child `from` of a cohort lends.
+    /// The highest amount that ClusterQueues can borrow from the child `from` of a cohort.
     fn borrowable(
         &self,
         cohort: &str,

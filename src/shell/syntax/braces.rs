@@ -45,7 +45,7 @@ pub fn expand_braces(
     Some(words)
 }
 
-/// A brace expression and what is around it.
+/// A brace expression with its preamble and postscript.
 struct BraceExpression {
     before: Vec<Atom>,
     alternatives: Vec<Vec<Atom>>,

@@ -198,7 +198,7 @@ fn preemptions_with_fair_sharing_end() {
     );
 }
 
-/// A replay ends when nothing changes any more, however many jobs run one after the other at its end.
+/// A replay ends when its state is stable, however many jobs run one after the other at its end.
 #[test]
 fn all_serial_jobs_after_the_last_submission_run() {
     let records = "a,0,60,0,1\n".repeat(120);

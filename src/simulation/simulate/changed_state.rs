@@ -23,7 +23,7 @@ pub(super) struct ChangedState<'a> {
     pub(super) now: Timestamp,
 }
 
-/// A state with the workloads and a change, in which nothing changes any more.
+/// A stable state with the workloads and a change.
 struct Settled {
     driver: EngineDriver,
     now: Timestamp,

@@ -70,7 +70,7 @@ impl ReservingWorkloads {
             let flavor = engine.cache().flavor(flavor);
             flavor.is_some_and(|flavor| flavor.spec.topology_name.is_some())
         };
-        // Behind the head of a StrictFIFO queue, a workload waits for what the head needs.
+        // Behind the head of a StrictFIFO queue, a workload waits for the quota that the head needs.
         let waits_for_head = state.has_strict_queue();
         let blocks = engine.config().block_admission_until_pods_ready;
         let admitted_at = |wl: &Workload| {

@@ -108,7 +108,7 @@ impl QuotaRaise {
         state.admits(|driver, now| self.apply(driver, now), |_| {})
     }
 
-    /// The raise with a multiple of what is added at first.
+    /// The raise with a multiple of the first increase.
     fn scaled(&self, factor: i64) -> Self {
         let mut scaled = self.clone();
         for amount in scaled.fields.iter_mut().flat_map(|p| &mut p.amounts) {
@@ -188,7 +188,7 @@ impl QuotaRaise {
         })
     }
 
-    /// The change, without what is not raised.
+    /// The change, with the raised fields only.
     fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
         let mut fields: Vec<&RaisedField> = self.fields.iter().collect();
         fields.sort_by_key(|field| (&field.field, &field.flavor));

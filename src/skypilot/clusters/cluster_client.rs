@@ -90,7 +90,7 @@ impl ClusterClient<'_> {
                 )
                 .map_err(kube::Error::SerdeError)?;
                 let patch = Patch::Json::<()>(bare);
-                // The old Pod may be deleted meanwhile, or have no finalizer.
+                // The old Pod may be deleted concurrently, or have no finalizer.
                 let _ = self
                     .pods()
                     .patch(name, &PatchParams::default(), &patch)

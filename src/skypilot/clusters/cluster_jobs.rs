@@ -91,7 +91,7 @@ impl SkyClusters {
         Ok(self.run(cluster, "python3 -u -", &program, output).await?)
     }
 
-    /// Why a cluster is not complete any more; `None` if all its Pods run.
+    /// The reason that a cluster is incomplete; `None` if all its Pods run.
     ///
     /// # Errors
     /// A request failed.

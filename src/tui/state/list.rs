@@ -50,7 +50,7 @@ pub(crate) struct ListState {
     pub filter: Option<Filter>,
     /// The sort order; `None` for the default order of the view.
     pub sort: Option<Sort>,
-    /// Hash of what the rows were made from; rows are made again when it changes.
+    /// Hash of the source of the rows; the rows are built again when it changes.
     pub rows_revision: Option<u64>,
     selected_id: Option<RowId>,
 }

@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 100;
 /// Parses a program.
 ///
 /// # Errors
-/// The syntax error, or what is not supported.
+/// The syntax error, or the unsupported feature.
 pub(super) fn parse(text: &str) -> Result<Program, String> {
     let mut parser = Parser {
         tokens: tokens(text)?,

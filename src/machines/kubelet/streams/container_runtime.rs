@@ -145,7 +145,7 @@ impl Kubelet {
         }
         let container = self.create_container(instance).await;
         let mut containers = shared.runtime.containers.lock();
-        // Another command may have created it meanwhile.
+        // Another command may have created it concurrently.
         let current = containers.entry(key).or_insert_with(|| RunningContainer {
             started: instance.started,
             container: container.clone(),

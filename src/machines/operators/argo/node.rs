@@ -90,7 +90,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Evaluates a node with the template of that name. An error says what is not simulated.
+    /// Evaluates a node with the template of that name. An error names the feature that is not simulated.
     pub(super) fn template(
         &mut self,
         name: &str,

@@ -128,7 +128,7 @@ struct Task<'a> {
     run: Option<&'a Arc<DynamicObject>>,
 }
 
-/// Creates the TaskRuns whose turn has come, and sets the status.
+/// Creates the TaskRuns that can start, and sets the status.
 fn progress(
     run: &Observed<'_>,
     pipeline: &Value,

@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
             && self.has_counters(candidate)
     }
 
-    /// The devices that were chosen so far, with their alternatives.
+    /// The selected devices, with their alternatives.
     fn chosen(&self) -> impl Iterator<Item = (&Alternative<'a>, &SelectedDevice<'a>)> {
         let claims = self.claims.iter().zip(&self.results);
         claims.flat_map(|(claim, results)| {
