@@ -66,6 +66,18 @@ pub trait ValueExt {
             .and_then(Value::as_str)
     }
 
+    /// The condition of a type, if any.
+    fn condition(&self, type_: &str) -> Option<&Value> {
+        let mut conditions = self.list("/status/conditions").iter();
+        conditions.find(|condition| condition.text("/type") == type_)
+    }
+
+    /// Whether the condition of a type is set and True.
+    fn is_condition_true(&self, type_: &str) -> bool {
+        let condition = self.condition(type_);
+        condition.is_some_and(|condition| condition.text("/status") == "True")
+    }
+
     /// Whether the object is terminating (`metadata.deletionTimestamp` is set).
     fn is_terminating(&self) -> bool {
         self.has("/metadata/deletionTimestamp")

@@ -297,10 +297,13 @@ fn preemptor(message: &str, names: &BTreeMap<&str, &str>) -> String {
 fn queue_effects(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
     let mut effects = Vec::new();
     for (key, queue) in after.queues() {
-        let Some(new) = active_condition(queue) else {
+        let Some(new) = queue.condition("Active") else {
             continue;
         };
-        let old = without.objects.get(key).and_then(active_condition);
+        let old = without
+            .objects
+            .get(key)
+            .and_then(|queue| queue.condition("Active"));
         let is_active = |condition: &Value| condition.text("/status") == "True";
         let kind = match (old.is_none_or(is_active), is_active(new)) {
             (true, false) => EffectKind::QueueInactive,
@@ -340,11 +343,6 @@ fn blocked_queues(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
     let unblocked = unblocked.filter(|queue| after.has_cluster_queue(queue));
     let unblocked = unblocked.map(|queue| effect(queue, EffectKind::QueueUnblocked, ""));
     blocked.chain(unblocked).collect()
-}
-
-fn active_condition(queue: &Value) -> Option<&Value> {
-    let mut conditions = queue.list("/status/conditions").iter();
-    conditions.find(|condition| condition.text("/type") == "Active")
 }
 
 #[cfg(test)]

@@ -39,8 +39,7 @@ impl EvictionConditions {
     /// The conditions of a Workload.
     pub(crate) fn of(workload: &Value) -> Self {
         let condition = |type_: &str| {
-            let mut conditions = workload.list("/status/conditions").iter();
-            let found = conditions.find(|condition| condition.text("/type") == type_)?;
+            let found = workload.condition(type_)?;
             let message = found.text("/message");
             Some(EvictionCondition {
                 is_true: found.text("/status") == "True",

@@ -102,10 +102,7 @@ fn without_numbers(message: &str) -> String {
 /// Workloads whose position in the lab is not the one by priority and creation. Those that were evicted are
 /// ordered by other times, and so are those of queues with admission fair sharing by their usage.
 fn moved(objects: &[Value], lab: &ClusterState) -> Vec<Effect> {
-    let is_evicted = |workload: &Value| {
-        let mut conditions = workload.list("/status/conditions").iter();
-        conditions.any(|condition| condition.text("/type") == c::EVICTED)
-    };
+    let is_evicted = |workload: &Value| workload.condition(c::EVICTED).is_some();
     let shares_by_usage: Vec<&str> = objects
         .iter()
         .filter(|o| o.text("/kind") == "ClusterQueue" && o.has("/spec/admissionScope"))

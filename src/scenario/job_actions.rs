@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
 use kueue_lab_api::v1beta2::API_VERSION;
+use kueue_lab_json::ValueExt;
 use kueue_lab_machines::kubelet::READY_ANNOTATION;
 use kueue_lab_runtime::api_errors::is_not_found;
 use serde_json::{Value, json};
@@ -91,7 +92,9 @@ impl ScenarioRun<'_> {
             true => "running and unready",
             false => "running and ready",
         };
-        let running = self.pods(pods, state, |pod| is_running(pod) && is_ready(pod) != ready)?;
+        let running = self.pods(pods, state, |pod| {
+            is_running(pod) && pod.is_condition_true("Ready") != ready
+        })?;
         if running.is_empty() {
             return Err(format!("none of {pods} is {state}").into());
         }
@@ -246,10 +249,4 @@ fn is_live(pod: &Value) -> bool {
 
 fn is_running(pod: &Value) -> bool {
     is_live(pod) && pod["status"]["phase"] == "Running"
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|c| c["type"] == "Ready" && c["status"] == "True")
 }

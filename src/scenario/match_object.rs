@@ -4,14 +4,12 @@ use serde_json::Value;
 
 use super::expect::ExpectedObject;
 use super::glob::glob_matches;
+use kueue_lab_json::ValueExt;
 
 /// The first condition or field of an object that does not match, if any.
 pub(super) fn mismatch(object: &Value, expected: &ExpectedObject) -> Option<String> {
-    let conditions = object["status"]["conditions"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
     for (name, wanted) in &expected.conditions {
-        let Some(found) = conditions.iter().find(|c| c["type"] == name.as_str()) else {
+        let Some(found) = object.condition(name) else {
             if wanted.status.as_deref() == Some("absent") {
                 continue;
             }
@@ -49,10 +47,8 @@ pub(super) fn mismatch(object: &Value, expected: &ExpectedObject) -> Option<Stri
 
 /// The conditions and fields of an object that an expectation names, with their values.
 pub(super) fn values_text(object: &Value, expected: &ExpectedObject) -> String {
-    let conditions = object["status"]["conditions"].as_array();
-    let conditions = conditions.map_or(&[][..], Vec::as_slice);
     let of_conditions = expected.conditions.keys().map(|name| {
-        let found = conditions.iter().find(|c| c["type"] == name.as_str());
+        let found = object.condition(name);
         let text = |field: &str| found.and_then(|c| c[field].as_str());
         match (text("status"), text("reason")) {
             (Some(status), Some(reason)) => format!("{name}={status}/{reason}"),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::glob::matches_job;
 use super::job_template::DEFAULT_NAMESPACE;
 use kueue_lab_api::preemption_message::{PreemptionMessage, preemptor_uid};
+use kueue_lab_json::ValueExt;
 
 /// The Workloads of a scenario, also deleted ones, in the order of their creation.
 #[derive(Debug, Default)]
@@ -159,8 +160,7 @@ impl ObservedWorkload {
     }
 
     pub(super) fn condition(&self, kind: &str) -> Option<&Value> {
-        let conditions = self.object["status"]["conditions"].as_array()?;
-        conditions.iter().find(|c| c["type"] == kind)
+        self.object.condition(kind)
     }
 
     pub(super) fn true_condition(&self, kind: &str) -> Option<&Value> {

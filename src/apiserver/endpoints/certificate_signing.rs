@@ -50,8 +50,7 @@ pub(super) fn sign(core: &ServerState, name: &str) {
 /// The request with its certificate, or with the condition that it cannot be signed; `None` if it
 /// is not to be signed.
 fn signed(core: &ServerState, object: &Value) -> Option<Value> {
-    let conditions = object.list("/status/conditions");
-    let has = |name: &str| conditions.iter().any(|c| c["type"] == name);
+    let has = |name: &str| object.condition(name).is_some();
     let open = object.text("/status/certificate").is_empty() && !has("Denied") && !has("Failed");
     if !open || !has("Approved") || object_meta::is_terminating(object) {
         return None;
@@ -63,7 +62,7 @@ fn signed(core: &ServerState, object: &Value) -> Option<Value> {
         Ok(pem) => signed["status"]["certificate"] = STANDARD.encode(pem).into(),
         Err(message) => {
             let now = object_meta::metav1_time(core.clock.now());
-            let mut conditions = conditions.to_vec();
+            let mut conditions = object.list("/status/conditions").to_vec();
             conditions.push(json!({
                 "type": "Failed",
                 "status": "True",

@@ -10,11 +10,6 @@ use kueue_lab_json::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 
-fn has_condition(job: &Value, condition: &str) -> bool {
-    let found = |c: &Value| c.text("/type") == condition && c.text("/status") == "True";
-    job.list("/status/conditions").iter().any(found)
-}
-
 /// Validates an update of a Job's status.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
@@ -55,10 +50,14 @@ fn validate_uncounted_terminated_pods(errors: &mut ErrorList, status: &Value) {
 /// not block the update.
 fn validate_finished(errors: &mut ErrorList, new: &Value, old: &Value) {
     let status = new.at("/status");
-    let (complete, failed) = (has_condition(new, "Complete"), has_condition(new, "Failed"));
+    let (complete, failed) = (
+        new.is_condition_true("Complete"),
+        new.is_condition_true("Failed"),
+    );
     let finished = complete || failed;
     let conditions = STATUS.child("conditions");
-    let newly = |condition: &str| has_condition(new, condition) && !has_condition(old, condition);
+    let newly =
+        |condition: &str| new.is_condition_true(condition) && !old.is_condition_true(condition);
     let (completes, fails) = (newly("Complete"), newly("Failed"));
     let finishes = completes || fails;
     if complete && failed {
@@ -67,7 +66,7 @@ fn validate_finished(errors: &mut ErrorList, new: &Value, old: &Value) {
             "cannot set Complete=True and Failed=true conditions",
         );
     }
-    if complete && has_condition(new, "FailureTarget") {
+    if complete && new.is_condition_true("FailureTarget") {
         let detail = "cannot set Complete=True and FailureTarget=true conditions";
         errors.invalid_without_value(&conditions, detail);
     }
@@ -86,11 +85,11 @@ fn validate_finished(errors: &mut ErrorList, new: &Value, old: &Value) {
     {
         errors.invalid(&time, end, "must be equal to or after `startTime`");
     }
-    if failed && fails && !has_condition(new, "FailureTarget") {
+    if failed && fails && !new.is_condition_true("FailureTarget") {
         let detail = "cannot set Failed=True condition without the FailureTarget=true condition";
         errors.invalid_without_value(&conditions, detail);
     }
-    if complete && completes && !has_condition(new, "SuccessCriteriaMet") {
+    if complete && completes && !new.is_condition_true("SuccessCriteriaMet") {
         let detail =
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition";
         errors.invalid_without_value(&conditions, detail);
@@ -168,7 +167,7 @@ fn index_sets(errors: &mut ErrorList, new: &Value, old: &Value) {
 
 fn counters(errors: &mut ErrorList, new: &Value, old: &Value) {
     let status = new.at("/status");
-    let finished = has_condition(new, "Complete") || has_condition(new, "Failed");
+    let finished = new.is_condition_true("Complete") || new.is_condition_true("Failed");
     let terminating = status.int("/terminating");
     if terminating > 0 && finished {
         let detail = "terminating>0 is invalid for finished job";
@@ -185,9 +184,9 @@ fn counters(errors: &mut ErrorList, new: &Value, old: &Value) {
         );
     }
     let conditions = STATUS.child("conditions");
-    if has_condition(new, "SuccessCriteriaMet") {
+    if new.is_condition_true("SuccessCriteriaMet") {
         for other in ["Failed", "FailureTarget"] {
-            if has_condition(new, other) {
+            if new.is_condition_true(other) {
                 let detail =
                     format!("cannot set SuccessCriteriaMet=True and {other}=true conditions");
                 errors.invalid_without_value(&conditions, detail);
@@ -206,7 +205,7 @@ fn counters(errors: &mut ErrorList, new: &Value, old: &Value) {
 fn transitions(errors: &mut ErrorList, new: &Value, old: &Value) {
     let conditions = STATUS.child("conditions");
     for terminal in ["Failed", "Complete", "FailureTarget"] {
-        if has_condition(old, terminal) && !has_condition(new, terminal) {
+        if old.is_condition_true(terminal) && !new.is_condition_true(terminal) {
             let detail = format!("cannot disable the terminal {terminal}=True condition");
             errors.invalid_without_value(&conditions, detail);
         }
@@ -223,7 +222,7 @@ fn transitions(errors: &mut ErrorList, new: &Value, old: &Value) {
         let detail = "startTime cannot be removed for unsuspended job";
         errors.required(&STATUS.child("startTime"), detail);
     }
-    if has_condition(old, "SuccessCriteriaMet") && !has_condition(new, "SuccessCriteriaMet") {
+    if old.is_condition_true("SuccessCriteriaMet") && !new.is_condition_true("SuccessCriteriaMet") {
         let detail = "cannot disable the SuccessCriteriaMet=True condition";
         errors.invalid_without_value(&conditions, detail);
     }

@@ -52,11 +52,9 @@ fn completions(errors: &mut ErrorList, spec: &Value, before: &Value) {
 /// Validates that `spec.template` is immutable. Scheduling directives and container resources are
 /// mutable while the Job is suspended and has no active pods.
 fn template(errors: &mut ErrorList, new: &Value, old: &Value) {
-    let conditions = old.list("/status/conditions").iter();
-    let is_suspended = |c: &Value| c.text("/type") == "Suspended" && c.text("/status") == "True";
     let suspended = old.flag("/spec/suspend");
     let idle = old.int("/status/active") == 0
-        && (!old.has("/status/startTime") || conditions.clone().any(is_suspended));
+        && (!old.has("/status/startTime") || old.is_condition_true("Suspended"));
     let after = new.at("/spec/template");
     let mut before = old.at("/spec/template").clone();
     if suspended && idle {

@@ -109,10 +109,7 @@ const FLOW_SCHEMA: TablePrinter = TablePrinter {
         ("MissingPL", "string", 0),
     ],
     cells: |o, now| {
-        let dangling = o
-            .list("/status/conditions")
-            .iter()
-            .find(|c| c.text("/type") == "Dangling");
+        let dangling = o.condition("Dangling");
         vec![
             o.name().into(),
             o.text("/spec/priorityLevelConfiguration/name").into(),

@@ -64,13 +64,7 @@ fn job(o: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn status(job: &Value) -> &'static str {
-    let is = |kind: &str| {
-        let found = job
-            .list("/status/conditions")
-            .iter()
-            .find(|c| c.text("/type") == kind);
-        found.is_some_and(|c| c.text("/status") == "True")
-    };
+    let is = |type_: &str| job.is_condition_true(type_);
     match () {
         () if is("Complete") => "Complete",
         () if is("Failed") => "Failed",

@@ -102,11 +102,7 @@ const CERTIFICATE_SIGNING_REQUEST: TablePrinter = TablePrinter {
         ("Condition", "string", 0),
     ],
     cells: |o, now| {
-        let is = |kind: &str| {
-            o.list("/status/conditions")
-                .iter()
-                .any(|c| c.text("/type") == kind)
-        };
+        let is = |type_: &str| o.condition(type_).is_some();
         let mut condition = match () {
             () if is("Denied") => "Denied",
             () if is("Approved") => "Approved",
@@ -182,8 +178,7 @@ const API_SERVICE: TablePrinter = TablePrinter {
             true => "Local".to_string(),
             false => format!("{}/{}", service.text("/namespace"), service.text("/name")),
         };
-        let conditions = o.list("/status/conditions").iter();
-        let available = conditions.clone().find(|c| c.text("/type") == "Available");
+        let available = o.condition("Available");
         let status = match available.map(|c| (c.text("/status"), c.text("/reason"))) {
             Some(("True", _)) => "True".to_string(),
             Some((status, reason)) => format!("{status} ({reason})"),

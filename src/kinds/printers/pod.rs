@@ -134,12 +134,7 @@ fn init_containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) -> Option<(i64,
         };
         break;
     }
-    let initialized = pod
-        .list("/status/conditions")
-        .iter()
-        .find(|c| c.text("/type") == "Initialized");
-    let done = initialized.is_some_and(|c| c.text("/status") == "True");
-    (!initializing || done).then_some(sidecars)
+    (!initializing || pod.is_condition_true("Initialized")).then_some(sidecars)
 }
 
 fn containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) {
@@ -160,12 +155,7 @@ fn containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) {
         }
     }
     if sum.reason == "Completed" && running {
-        let is_ready = |c: &&Value| c.text("/type") == "Ready" && c.text("/status") == "True";
-        let ready = pod
-            .list("/status/conditions")
-            .iter()
-            .find(is_ready)
-            .is_some();
+        let ready = pod.is_condition_true("Ready");
         sum.reason = if ready { "Running" } else { "NotReady" }.into();
     }
 }
@@ -191,13 +181,7 @@ fn readiness_gates(pod: &Value) -> String {
     if gates.is_empty() {
         return "<none>".into();
     }
-    let conditions = pod.list("/status/conditions");
-    let is_true = |gate: &&Value| {
-        let condition = conditions
-            .iter()
-            .find(|c| c.text("/type") == gate.text("/conditionType"));
-        condition.is_some_and(|c| c.text("/status") == "True")
-    };
+    let is_true = |gate: &&Value| pod.is_condition_true(gate.text("/conditionType"));
     format!("{}/{}", gates.iter().filter(is_true).count(), gates.len())
 }
 

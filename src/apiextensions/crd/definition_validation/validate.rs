@@ -81,10 +81,7 @@ pub(crate) fn check(new: &Value, old: Option<&Value>, errors: &mut ErrorList) {
 
 /// Whether the condition `Established` is true.
 pub(crate) fn is_established(definition: &Value) -> bool {
-    let conditions = definition.list("/status/conditions").iter();
-    conditions
-        .filter(|c| c.text("/type") == "Established")
-        .any(|c| c.text("/status") == "True")
+    definition.is_condition_true("Established")
 }
 
 pub(crate) fn immutable(spec: &Value, old: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {

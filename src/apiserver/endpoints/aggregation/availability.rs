@@ -262,7 +262,7 @@ fn condition(status: &str, reason: &str, message: &str) -> Value {
 fn update_status(core: &ServerState, name: &str, condition: &Value) {
     update_stored(core, (GROUP, "v1", PLURAL), name, |old| {
         let conditions = old.list("/status/conditions");
-        let before = conditions.iter().find(|c| c["type"] == condition["type"]);
+        let before = old.condition(condition.text("/type"));
         let mut condition = condition.clone();
         let same_status = before.filter(|c| c["status"] == condition["status"]);
         condition["lastTransitionTime"] = match same_status {

@@ -41,12 +41,3 @@ impl Condition {
         }
     }
 }
-
-/// Whether the status of a condition is `True`.
-pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
-    let conditions = definition["status"]["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|c| c["type"] == kind && c["status"] == "True")
-}

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::condition::is_true;
 use super::deletion::CLEANUP_FINALIZER;
 use super::finalizer::delete_instances;
 use super::naming::sync_names;
@@ -12,6 +11,7 @@ use crate::registry::{CrdNames, CrdSpec, SchemaSource, ServedResource};
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
 use kueue_lab_apimachinery::object_meta;
+use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "apiextensions.k8s.io";
 
@@ -49,7 +49,7 @@ pub(crate) fn sync_crd(core: &ServerState, name: &str) {
     let group = name.split_once('.').map_or("", |(_, group)| group);
     sync_one_crd(core, group, name);
     for object in crds_of_group(core, group) {
-        let waits = !is_true(&object.value(), "NamesAccepted");
+        let waits = !object.value().is_condition_true("NamesAccepted");
         if waits && object.key() != name {
             sync_one_crd(core, group, object.key());
         }
@@ -104,7 +104,7 @@ fn serve_established_crd(
     definition: &Value,
     terminating: bool,
 ) {
-    if !is_true(definition, "Established") {
+    if !definition.is_condition_true("Established") {
         return;
     }
     let schema = |version: usize| {

@@ -70,7 +70,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
         let status = &budget.value()["status"];
         let number = |field: &str| status[field].as_i64().unwrap_or(0);
         let wanted = number("desiredHealthy");
-        if !is_ready(&pod) && wanted > 0 && number("currentHealthy") >= wanted {
+        if !pod.is_condition_true("Ready") && wanted > 0 && number("currentHealthy") >= wanted {
             // An unready pod does not reduce currentHealthy; the resourceVersion keeps that valid.
             options
                 .resource_version
@@ -87,14 +87,6 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
 fn can_ignore_pdb(pod: &Value) -> bool {
     let phase = pod.text("/status/phase");
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object_meta::is_terminating(pod)
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|c| c["type"] == "Ready" && c["status"] == "True")
 }
 
 /// The PodDisruptionBudget that selects a pod.
