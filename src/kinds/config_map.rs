@@ -72,10 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn texts(errors: Vec<FieldError>) -> Vec<String> {
-        errors.iter().map(ToString::to_string).collect()
-    }
+    use kueue_lab_testing::texts;
 
     #[test]
     fn config_maps() {

@@ -7,6 +7,7 @@
 //! * [`has_tool`]: programs such as `kubectl`.
 //! * [`assert_parts`]: the output of a command.
 //! * [`assert_parses_nested_texts`]: parsers on a small stack.
+//! * [`texts`]: values as texts.
 //!
 //! A test whose data or tool is missing prints `skipped: ...` and passes, except with `CI=true` in the
 //! environment: then it fails.
@@ -18,9 +19,11 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod text_file;
+mod texts;
 
 pub use assert_parts::assert_parts;
 pub use nested_texts::assert_parses_nested_texts;
 pub use recordings::recordings;
 pub use shared::{has_tool, shared, shared_or_env, skip};
 pub use text_file::read_text;
+pub use texts::texts;

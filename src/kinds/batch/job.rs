@@ -332,6 +332,7 @@ fn pod_hostnames(errors: &mut ErrorList, job: &Value) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use kueue_lab_testing::texts;
 
     pub(in super::super) fn job(spec: Value) -> Value {
         let mut job = json!({"metadata": {"name": "j", "namespace": "n", "uid": "u"},
@@ -340,10 +341,6 @@ pub(super) mod tests {
         default(&mut job);
         prepare_create(&mut job);
         job
-    }
-
-    pub(in super::super) fn texts(errors: Vec<FieldError>) -> Vec<String> {
-        errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]

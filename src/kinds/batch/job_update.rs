@@ -119,8 +119,9 @@ fn copy_container_resources(before: &mut Value, after: &Value) {
 mod tests {
     use serde_json::json;
 
-    use super::super::job::tests::{job, texts};
+    use super::super::job::tests::job;
     use super::*;
+    use kueue_lab_testing::texts;
 
     #[test]
     fn mutable_fields() {

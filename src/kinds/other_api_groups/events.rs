@@ -294,10 +294,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn texts(errors: &[FieldError]) -> Vec<String> {
-        errors.iter().map(ToString::to_string).collect()
-    }
+    use kueue_lab_testing::texts;
 
     fn core(namespace: &str, involved: &str) -> Value {
         json!({

@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::api_approval::API_APPROVED_ANNOTATION;
 use super::*;
-use kueue_lab_field::FieldError;
 use kueue_lab_testing::texts;
 
 /// A CustomResourceDefinition with one version and the given schema of `spec`.

@@ -1,11 +1,7 @@
-use kueue_lab_field::FieldError;
 use serde_json::{Value, json};
 
 use super::*;
-
-fn texts(errors: &[FieldError]) -> Vec<String> {
-    errors.iter().map(ToString::to_string).collect()
-}
+use kueue_lab_testing::texts;
 
 fn hook() -> Value {
     json!({
