@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_lab_admission::{Engine, EngineConfig};
-use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::Workload;
 use proptest::prelude::*;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::settle::{Unsettled, settle};
+use super::test_fixtures::typed;
 use crate::EngineDriver;
 
 #[derive(Clone, Debug)]
@@ -65,13 +64,6 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_785_585_600 + second).unwrap()
-}
-
-fn typed<T: DeserializeOwned>(kind: &str, mut object: Value) -> T {
-    object["apiVersion"] = json!("kueue.x-k8s.io/v1beta2");
-    object["kind"] = json!(kind);
-    structural_defaults(&mut object);
-    serde_json::from_value(object).unwrap()
 }
 
 fn set_queue(engine: &mut Engine, index: usize, queue: &Queue, quota: u32, now: Timestamp) {
