@@ -434,7 +434,7 @@ async fn limits_end_commands() {
 }
 
 #[tokio::test]
-async fn a_limit_ends_a_process_and_its_output_says_which() {
+async fn a_limit_ends_a_process_and_its_output_names_the_limit() {
     let double = "x=aaaaaaaaaaaaaaaa; for i in $(seq 1 15); do x=$x$x; done";
     let all = "for i in $(seq 1 64); do y=$y'$x'; done";
     for script in [

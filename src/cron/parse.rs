@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_worded_as_in_robfig_cron() {
+    fn errors_equal_those_of_robfig_cron() {
         for (spec, expected) in [
             ("", "empty spec string"),
             ("whenever", "expected exactly 5 fields, found 1: [whenever]"),

@@ -46,7 +46,7 @@ fn durations_parse_and_format_as_in_go() {
 }
 
 #[test]
-fn errors_are_worded_as_in_go() {
+fn errors_equal_those_of_go() {
     for (text, error) in [
         ("", r#"time: invalid duration """#),
         ("3", r#"time: missing unit in duration "3""#),

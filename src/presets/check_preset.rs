@@ -203,7 +203,7 @@ spec:
     }
 
     #[test]
-    fn warnings_about_nodes_say_where_the_nodes_are_from() {
+    fn warnings_about_nodes_name_the_source_of_the_nodes() {
         let found = |nodes: Option<SourceFile>| {
             let source = PresetSource {
                 files: vec![file("q.yaml", QUEUES)],

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_applied() {
+    fn only_changed_objects_are_applied() {
         let before = [
             manifest("ClusterQueue", "a", 1),
             manifest("ClusterQueue", "b", 1),

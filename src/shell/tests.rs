@@ -207,7 +207,7 @@ fn printed(script: &str) -> (usize, Vec<Step>) {
 }
 
 #[test]
-fn a_limit_ends_a_script_and_its_output_says_which() {
+fn a_limit_ends_a_script_and_its_output_names_the_limit() {
     let doubling = "x=a; for i in {1..60}; do x=$x$x; done; echo $x";
     let lines = "x=a; for i in {1..15}; do x=$x$x; done; for i in {1..10000}; do echo $x; done";
     let substituted = "x=a; for i in {1..25}; do x=$(echo $x$x); done";

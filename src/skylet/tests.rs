@@ -384,7 +384,7 @@ async fn the_runtime_is_installed() {
 }
 
 #[tokio::test]
-async fn what_is_not_simulated_is_named_in_the_error() {
+async fn the_error_names_features_that_are_not_simulated() {
     let nodes = cluster(1);
     for (command, expected) in [
         (

@@ -157,7 +157,7 @@ fn the_reason_of_an_inactive_cluster_queue_is_named() {
 }
 
 #[test]
-fn a_cluster_without_kueue_is_no_answer() {
+fn a_cluster_without_kueue_is_an_error() {
     let dir = WorkDir::new();
     let up = [
         "up",

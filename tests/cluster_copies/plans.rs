@@ -384,7 +384,7 @@ fn the_reason_of_an_eviction_is_that_of_the_change() {
 /// `wide` needs eight CPUs. Its ClusterQueue `apple` is new, and `blue` loses its eight CPUs: `apple` could
 /// borrow them only between the two changes.
 #[test]
-fn nothing_is_decided_on_a_part_of_a_save() {
+fn no_workload_is_admitted_between_two_changes_of_a_save() {
     let folder = tempfile::tempdir().unwrap();
     let local = queue("apple", 0, "");
     let local = local.split("---\n").nth(1).unwrap();

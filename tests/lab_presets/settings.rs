@@ -207,7 +207,7 @@ fn flags_win_over_presets() {
 }
 
 #[test]
-fn clusters_start_and_stop_as_the_file_says() {
+fn clusters_start_and_stop_by_the_file() {
     let start = Start::new(&[
         ("a/queues.yaml", &queues(1, "")),
         ("a/clusters.yaml", "workers: 1\n"),

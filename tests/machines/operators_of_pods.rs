@@ -187,7 +187,7 @@ fn a_task_run_ends_at_its_timeout_or_when_it_is_cancelled() {
 }
 
 #[test]
-fn a_run_of_a_missing_pipeline_fails_and_an_unplayable_one_says_so() {
+fn a_run_of_a_missing_pipeline_fails_and_unsupported_fields_are_warnings() {
     with_operators(NODES, |lab| async move {
         let spec = json!({"pipelineRef": {"name": "none"}});
         let run = Subject::create(&lab, PIPELINE_RUN, spec).await;
@@ -379,7 +379,7 @@ fn steps_of_a_workflow_run_in_their_order() {
 }
 
 #[test]
-fn a_workflow_fails_with_its_pod_and_names_what_it_cannot_play() {
+fn a_workflow_fails_with_its_pod_and_unsupported_fields_are_warnings() {
     with_operators(NODES, |lab| async move {
         let spec = json!({"entrypoint": "w", "templates": [container_template("w", "exit 4")]});
         let workflow = Subject::create(&lab, WORKFLOW, spec).await;

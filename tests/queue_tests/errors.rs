@@ -43,7 +43,7 @@ fn expectations_of_jobs_that_no_step_creates_are_refused() {
 }
 
 #[test]
-fn a_later_step_can_create_what_must_not_be_met_before() {
+fn a_never_expectation_can_name_objects_of_later_steps() {
     let folder = folder(&format!(
         "- name: a\n  steps:\n  - wait: 1s\n    expect:\n    - never: {{victims: train-1}}\n    - pending: {{jobs: train-*, count: 0}}\n  - {JOBS}\n    expect: [{{admitted: train-*}}]\n"
     ));
@@ -151,7 +151,7 @@ fn only_managed_jobs_are_cancelled() {
 }
 
 #[test]
-fn expectations_that_say_nothing_are_refused() {
+fn expectations_without_content_are_refused() {
     assert_refused(
         &expecting("usage: {clusterQueue: cq, resources: {}}"),
         "a.test.yaml:6:22: resources has at least one resource",
@@ -167,7 +167,7 @@ fn expectations_that_say_nothing_are_refused() {
 }
 
 #[test]
-fn events_of_what_cannot_exist_are_refused() {
+fn events_of_unknown_kinds_and_objects_are_refused() {
     for (expectation, expected) in [
         (
             "never: {events: {reason: Evicted, kind: Worklod}}",

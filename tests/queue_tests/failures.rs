@@ -46,7 +46,7 @@ fn preempted_jobs_are_listed_before_others() {
 }
 
 #[test]
-fn failures_of_never_say_what_is_observed() {
+fn failures_of_never_have_the_observed_state() {
     let never = |expectation: &str| format!("{JOBS}    expect:\n    - never: {{{expectation}}}\n");
     for (expectation, observed) in [
         (

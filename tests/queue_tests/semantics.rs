@@ -36,7 +36,7 @@ fn patterns_and_labels_select_objects_that_exist_before_the_first_step() {
 }
 
 #[test]
-fn all_selected_objects_match_or_one_of_what_must_never_match() {
+fn all_selected_objects_match_and_one_suffices_for_never() {
     let workloads =
         "object: {kind: Workload, namespace: default}, conditions: {Admitted: \"True\"}";
     assert_fails(
@@ -78,7 +78,7 @@ fn labels_and_annotations_are_those_of_the_job_and_its_pods() {
 }
 
 #[test]
-fn what_holds_without_within_is_met_at_once() {
+fn holds_without_within_is_met_at_once() {
     assert_fails(
         &format!("{JOBS}    expect:\n    - {{admitted: j-3, holds: 10s}}\n"),
         "observed  j-3 is pending",

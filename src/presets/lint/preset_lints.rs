@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_find_victims_only_if_others_can_borrow() {
+    fn policies_have_preemption_targets_only_if_others_can_borrow() {
         let without_victims = |files: &[String], fair_sharing: bool| {
             let text = files.concat();
             let found = match fair_sharing {

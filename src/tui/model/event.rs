@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn events_about_an_object_follow_what_happens_to_the_log() {
+    fn events_about_an_object_follow_the_changes_of_the_log() {
         let about = |name: &str, second, object: &str| EventRow {
             kind: "Pod".to_owned(),
             object: ObjectKey::new("ns", object),

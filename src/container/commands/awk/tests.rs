@@ -145,7 +145,7 @@ fn common_programs() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_features_are_refused() {
     for (program, error) in [
         ("function f(x) { return x }", "functions are not supported"),
         ("{ getline }", "getline is not supported"),

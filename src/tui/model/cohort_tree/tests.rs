@@ -153,7 +153,7 @@ fn a_circle_of_cohorts_is_cut_and_marked() {
 
 proptest! {
     #[test]
-    fn what_is_lent_is_idle_and_what_is_borrowed_is_covered(
+    fn lent_quota_is_idle_and_borrowed_quota_is_covered(
         queues in prop::collection::vec((0i64..20, prop::option::of(0i64..10), prop::option::of(0i64..10), 0i64..30), 1..6),
         own in 0i64..10,
     ) {
