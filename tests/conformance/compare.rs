@@ -144,3 +144,10 @@ impl Differences {
         }
     }
 }
+
+/// Compares a result of one part.
+pub(crate) fn compare_part(name: &str, got: Value, want: &Value) -> Result<(), String> {
+    let mut found = Differences::default();
+    found.part(name, &got, want);
+    found.finish()
+}

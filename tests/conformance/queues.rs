@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
 use super::case::{Case, read, read_or_default};
-use super::compare::{Differences, as_set, workloads};
+use super::compare::{Differences, as_set, compare_part, workloads};
 use super::engine_fixture::config;
 
 pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
@@ -209,24 +209,18 @@ fn error(result: Result<(), QueueError>) -> Value {
     json!(result.err().map(|e| e.to_string()))
 }
 
-fn finish(name: &str, got: Value, want: &Value) -> Result<(), String> {
-    let mut found = Differences::default();
-    found.part(name, &got, want);
-    found.finish()
-}
-
 fn add_workload(case: &Case) -> Result<(), String> {
     let mut bench = QueueFixture::with_queues(case);
     let wl = Arc::new(case.object("incoming"));
     let result = bench.add(&wl);
     let got = json!({"assigned": bench.assigned([&wl]), "err": error(result)});
-    finish("outcome", got, &case.want)
+    compare_part("outcome", got, &case.want)
 }
 
 fn backoff_waiting_time_expired(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let got = json!(backoff_expired(&wl, case.now()));
-    finish("expired", got, &json!(case.want["value"] == true))
+    compare_part("expired", got, &json!(case.want["value"] == true))
 }
 
 fn requeue_if_not_present(case: &Case) -> Result<(), String> {
@@ -258,7 +252,7 @@ fn requeue_if_not_present(case: &Case) -> Result<(), String> {
         got["sticky"] = json!(head == Some(key));
         want["sticky"] = json!(case.want["sticky"] == true);
     }
-    finish("outcome", got, &want)
+    compare_part("outcome", got, &want)
 }
 
 fn cluster_queue_impl(case: &Case) -> Result<(), String> {
@@ -334,7 +328,7 @@ fn fs_admission(case: &Case) -> Result<(), String> {
         .pop(ctx!(bench))
         .map(|i| Workload::clone(&i.obj));
     let want: Workload = read(&case.want["wl"]);
-    finish("head", workloads(head.as_ref()), &workloads([&want]))
+    compare_part("head", workloads(head.as_ref()), &workloads([&want]))
 }
 
 fn quota_reason(value: &Value) -> Option<QuotaReservedReason> {
@@ -384,7 +378,7 @@ fn no_fit_reason(case: &Case) -> Result<(), String> {
     let got = bench.pending.no_fit_reason(&key);
     let got = json!({"ok": got.is_some(), "reason": got.map_or("", |r| r.as_str())});
     let want = json!({"ok": case.want["ok"] == true, "reason": case.want["reason"]});
-    finish("reason", got, &want)
+    compare_part("reason", got, &want)
 }
 
 fn pending_workloads_info(case: &Case) -> Result<(), String> {
@@ -398,7 +392,7 @@ fn pending_workloads_info(case: &Case) -> Result<(), String> {
         .cluster_queue(name)
         .map(|p| p.in_order(ctx!(bench)));
     let names = pending.iter().flatten().map(|i| i.key.name().to_owned());
-    finish(
+    compare_part(
         "order",
         json!(names.collect::<Vec<_>>()),
         &case.want["pendingWorkloads"],
@@ -450,7 +444,7 @@ fn penalties(case: &Case) -> Result<(), String> {
         "milli": milli.collect::<Map<_, _>>(),
     });
     let want = json!({"has": case.want["has"] == true, "milli": wanted});
-    finish("penalties", got, &want)
+    compare_part("penalties", got, &want)
 }
 
 fn counts(pending: &PendingClusterQueue) -> Value {
@@ -473,7 +467,7 @@ fn push_or_update_generation_changed(case: &Case) -> Result<(), String> {
     bench.requeue(info, RequeueReason::Generic);
     bench.push(&updated);
     let want = want_counts(case, "activeWorkloads", "inadmissibleWorkloads");
-    finish("counts", counts(&bench.pending), &want)
+    compare_part("counts", counts(&bench.pending), &want)
 }
 
 fn push_or_update_respects_inadmissible_hashes(case: &Case) -> Result<(), String> {
@@ -490,7 +484,7 @@ fn push_or_update_respects_inadmissible_hashes(case: &Case) -> Result<(), String
     bench
         .pending
         .push_or_update(Arc::new(info), ctx!(bench), bench.now);
-    finish(
+    compare_part(
         "counts",
         counts(&bench.pending),
         &want_counts(case, "active", "inadmissible"),
@@ -601,7 +595,7 @@ fn record_inadmissible_hash(case: &Case) -> Result<(), String> {
     got["moved"] = json!(moved);
     let mut want = want_counts(case, "active", "inadmissible");
     want["moved"] = json!(case.want["moved"].as_u64().unwrap_or(0));
-    finish("counts", got, &want)
+    compare_part("counts", got, &want)
 }
 
 fn requeue_hash_trigger_by_reason(case: &Case) -> Result<(), String> {
@@ -614,7 +608,7 @@ fn requeue_hash_trigger_by_reason(case: &Case) -> Result<(), String> {
         .pending
         .push_or_update(Arc::new(twin), ctx!(bench), bench.now);
     let got = json!(bench.pending.inadmissible(&key).is_some());
-    finish("parks", got, &json!(case.want["hash"] == true))
+    compare_part("parks", got, &json!(case.want["hash"] == true))
 }
 
 fn requeue_workload_strict_fifo(case: &Case) -> Result<(), String> {
@@ -631,7 +625,7 @@ fn requeue_workload_strict_fifo(case: &Case) -> Result<(), String> {
     let got = bench
         .queues
         .requeue_workload(&mut info, latest, why, None, objects, ctx, bench.now);
-    finish(
+    compare_part(
         "requeued",
         json!(got),
         &json!(case.want["requeued"] == true),
@@ -653,7 +647,7 @@ fn snapshot_deterministic_order(case: &Case) -> Result<(), String> {
     };
     let first = order();
     let same = (0..10).all(|_| order() == first);
-    finish(
+    compare_part(
         "order",
         json!(same),
         &json!(case.want["sameOrderOnEveryCall"] == true),
@@ -674,7 +668,7 @@ fn status(case: &Case) -> Result<(), String> {
     });
     let want =
         json!({"status": case.want["status"].as_u64().unwrap_or(0), "err": case.want["err"]});
-    finish("status", got, &want)
+    compare_part("status", got, &want)
 }
 
 fn strict_fifo(case: &Case) -> Result<(), String> {
@@ -688,7 +682,7 @@ fn strict_fifo(case: &Case) -> Result<(), String> {
         bench.push(&wl);
     }
     let head = bench.pending.pop(ctx!(bench));
-    finish(
+    compare_part(
         "head",
         json!(head.map(|i| i.key.name().to_owned())),
         &case.want["head"],

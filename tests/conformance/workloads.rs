@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
 use super::case::{Case, read, read_or_default};
-use super::compare::{Differences, as_set, workloads};
+use super::compare::{Differences, as_set, compare_part, workloads};
 use super::engine_fixture::config;
 use super::flavors::info;
 use super::tas_cycles::transformation;
@@ -80,14 +80,8 @@ pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ),
 ];
 
-fn finish(name: &str, got: Value, want: &Value) -> Result<(), String> {
-    let mut found = Differences::default();
-    found.part(name, &got, want);
-    found.finish()
-}
-
 fn finish_bool(got: bool, case: &Case) -> Result<(), String> {
-    finish("value", json!(got), &json!(case.want["value"] == true))
+    compare_part("value", json!(got), &json!(case.want["value"] == true))
 }
 
 fn cluster_objects(case: &Case) -> ClusterObjects {
@@ -104,14 +98,14 @@ fn cluster_objects(case: &Case) -> ClusterObjects {
 fn adjust_resources_case(case: &Case) -> Result<(), String> {
     let got = adjust_resources(&Arc::new(case.object("incoming")), &cluster_objects(case));
     let want: Workload = read(&case.want["wl"]);
-    finish("workload", workloads([&*got]), &workloads([&want]))
+    compare_part("workload", workloads([&*got]), &workloads([&want]))
 }
 
 fn admission_checks_for_workload(case: &Case) -> Result<(), String> {
     let wl: Workload = case.object("incoming");
     let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
     let got = json!(status::admission_checks_for_workload(&wl, &queue.spec));
-    finish("checks", got, &as_set(&case.want["admissionChecks"]))
+    compare_part("checks", got, &as_set(&case.want["admissionChecks"]))
 }
 
 fn state(value: &Value) -> AssignmentClusterQueueState {
@@ -126,7 +120,7 @@ fn state(value: &Value) -> AssignmentClusterQueueState {
 
 fn assignment_cluster_queue_state(case: &Case) -> Result<(), String> {
     let got = state(&case.config["state"]).pending_flavors();
-    finish(
+    compare_part(
         "pending",
         json!(got),
         &json!(case.want["pendingFlavors"] == true),
@@ -210,7 +204,7 @@ fn new_info(case: &Case) -> Result<(), String> {
             ps["count"] = json!(0);
         }
     }
-    finish("info", got, &want)
+    compare_part("info", got, &want)
 }
 
 fn propagate_resource_requests(case: &Case) -> Result<(), String> {
@@ -235,7 +229,7 @@ fn resource_usage(case: &Case) -> Result<(), String> {
         "unassigned":
             unassigned.map(|(k, v)| (k.as_str().to_owned(), json!(v))).collect::<Map<_, _>>(),
     });
-    finish("usage", got, &case.want["value"])
+    compare_part("usage", got, &case.want["value"])
 }
 
 fn should_skip_cluster_nomination(case: &Case) -> Result<(), String> {
@@ -250,17 +244,17 @@ fn should_skip_cluster_nomination(case: &Case) -> Result<(), String> {
 
 fn used_nodes(case: &Case) -> Result<(), String> {
     let got = predicates::tas_assigned_node_names(&case.object("incoming"));
-    finish("nodes", json!(got), &as_set(&case.want["value"]))
+    compare_part("nodes", json!(got), &as_set(&case.want["value"]))
 }
 
 fn check_validate_limit_range(case: &Case) -> Result<(), String> {
     let got = validate_limit_range(&case.object("incoming"), &cluster_objects(case));
-    finish("errors", json!(got), &case.want["error"])
+    compare_part("errors", json!(got), &case.want["error"])
 }
 
 fn check_validate_resources(case: &Case) -> Result<(), String> {
     let got = validate_resources(&case.object("incoming"));
-    finish("errors", json!(got), &case.want["error"])
+    compare_part("errors", json!(got), &case.want["error"])
 }
 
 fn amount_as_approximate_f64(case: &Case) -> Result<(), String> {
@@ -273,7 +267,7 @@ fn amount_as_approximate_f64(case: &Case) -> Result<(), String> {
         Some(other) => other.parse().unwrap(),
         None => case.want["value"].as_f64().unwrap_or(0.0),
     };
-    finish("value", json!(got.to_string()), &json!(want.to_string()))
+    compare_part("value", json!(got.to_string()), &json!(want.to_string()))
 }
 
 fn check_amount_from_quantity(case: &Case) -> Result<(), String> {
@@ -283,5 +277,5 @@ fn check_amount_from_quantity(case: &Case) -> Result<(), String> {
     let unlimited = amount.is_unlimited();
     let value = if unlimited { 0 } else { amount.value() };
     let got = json!({"unlimited": unlimited, "value": value});
-    finish("amount", got, &case.want)
+    compare_part("amount", got, &case.want)
 }
