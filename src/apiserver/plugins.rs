@@ -81,25 +81,29 @@ pub trait AdmissionPlugin: Send + Sync {
         false
     }
 
-    /// Mutates the object before validation.
+    /// Mutates the object before validation. By default, it does not.
     ///
     /// # Errors
     /// An error rejects the write and is returned to the client unchanged.
     async fn mutate(
         &self,
-        request: &AdmissionRequest<'_>,
-        object: &mut Value,
-    ) -> Result<AdmissionWarnings, ApiError>;
+        _request: &AdmissionRequest<'_>,
+        _object: &mut Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        Ok(AdmissionWarnings::default())
+    }
 
-    /// Validates the final object, which is null for a delete.
+    /// Validates the final object, which is null for a delete. By default, it is valid.
     ///
     /// # Errors
     /// An error rejects the write and is returned to the client unchanged.
     async fn validate(
         &self,
-        request: &AdmissionRequest<'_>,
-        object: &Value,
-    ) -> Result<AdmissionWarnings, ApiError>;
+        _request: &AdmissionRequest<'_>,
+        _object: &Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        Ok(AdmissionWarnings::default())
+    }
 }
 
 /// Converts custom resources between versions: the counterpart of a conversion webhook.

@@ -27,12 +27,4 @@ impl AdmissionPlugin for OperatorWebhooks {
         }
         Ok(AdmissionWarnings::default())
     }
-
-    async fn validate(
-        &self,
-        _request: &AdmissionRequest<'_>,
-        _object: &Value,
-    ) -> Result<AdmissionWarnings, ApiError> {
-        Ok(AdmissionWarnings::default())
-    }
 }

@@ -119,14 +119,6 @@ impl AdmissionPlugin for TwoServices {
         group.is_empty() && resource == "services"
     }
 
-    async fn mutate(
-        &self,
-        _request: &AdmissionRequest<'_>,
-        _object: &mut Value,
-    ) -> Result<AdmissionWarnings, ApiError> {
-        Ok(AdmissionWarnings::default())
-    }
-
     async fn validate(
         &self,
         _request: &AdmissionRequest<'_>,

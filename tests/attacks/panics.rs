@@ -26,14 +26,6 @@ impl AdmissionPlugin for Panicking {
     ) -> Result<AdmissionWarnings, ApiError> {
         panic!("a defect of a plugin")
     }
-
-    async fn validate(
-        &self,
-        _: &AdmissionRequest<'_>,
-        _: &Value,
-    ) -> Result<AdmissionWarnings, ApiError> {
-        Ok(AdmissionWarnings::default())
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

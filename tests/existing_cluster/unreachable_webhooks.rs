@@ -44,14 +44,6 @@ impl AdmissionPlugin for Firewall {
             )),
         }
     }
-
-    async fn validate(
-        &self,
-        _: &AdmissionRequest<'_>,
-        _: &Value,
-    ) -> Result<AdmissionWarnings, ApiError> {
-        Ok(AdmissionWarnings::default())
-    }
 }
 
 async fn registered(client: &Client) -> usize {

@@ -22,14 +22,6 @@ impl AdmissionPlugin for BlockJobStarts {
         group == "batch" && resource == "jobs" && subresource.is_empty()
     }
 
-    async fn mutate(
-        &self,
-        _: &AdmissionRequest<'_>,
-        _: &mut Value,
-    ) -> Result<AdmissionWarnings, ApiError> {
-        Ok(AdmissionWarnings::default())
-    }
-
     async fn validate(
         &self,
         request: &AdmissionRequest<'_>,
