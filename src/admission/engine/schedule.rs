@@ -43,7 +43,7 @@ impl Engine {
             .has_heads(|name| cache.cluster_queue(name).is_some_and(|q| q.is_active()))
     }
 
-    /// The number of wake-ups for a scheduler that found no heads.
+    /// The number of broadcasts to a scheduler that waits for heads.
     pub fn broadcasts(&self) -> u64 {
         self.queues.broadcasts()
     }
@@ -216,9 +216,10 @@ impl Engine {
             counts: std::mem::take(&mut decided.counts),
         };
         for entry in std::mem::take(&mut decided.entries) {
-            let through = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
-            cycle.progress |= through;
-            self.finish_entry(entry, !through, &mut cycle, now);
+            let is_assumed_or_evicted =
+                matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
+            cycle.progress |= is_assumed_or_evicted;
+            self.finish_entry(entry, !is_assumed_or_evicted, &mut cycle, now);
         }
         for entry in std::mem::take(&mut decided.rejected) {
             self.finish_entry(entry, true, &mut cycle, now);

@@ -177,7 +177,7 @@ fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>
     into.dedup();
 }
 
-/// The attempted flavors of each pod set as Events print them, without those that simply fit.
+/// The attempted flavors of each pod set in Events, without those of mode Fit that do not borrow.
 pub(crate) fn format_attempts_for_events<'a>(
     pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAssignmentAttempt])>,
 ) -> String {

@@ -83,7 +83,7 @@ fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
         .clamp(-MAX_GO_DURATION_SECONDS, MAX_GO_DURATION_SECONDS)
 }
 
-/// A Workload reserved quota, with the attempted flavors that did not simply fit.
+/// A Workload reserved quota, with the attempted flavors that did not fit or that borrow.
 pub fn quota_reserved(
     key: WorkloadKey,
     wl: &Workload,

@@ -332,10 +332,10 @@ impl QueueManager {
     }
 }
 
-/// Wake-ups of the scheduler.
+/// Broadcasts to the scheduler.
 impl QueueManager {
-    /// The number of wake-ups for a scheduler that waits for heads. Not every event that provides a
-    /// head wakes it: after a stopped ClusterQueue is resumed, its heads wait until its Active
+    /// The number of broadcasts to a scheduler that waits for heads. Not every event that provides
+    /// a head wakes it: after a stopped ClusterQueue is resumed, its heads wait until its Active
     /// condition is True or one of its workloads changes.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts

@@ -46,7 +46,7 @@ impl<K: Ord> Invocations<K> {
         }
     }
 
-    /// Ends a round with the object that it made.
+    /// Ends a round with its resulting object.
     pub(crate) fn end(&mut self, object: &Value) {
         if !self.previously_invoked.is_empty() || !self.reinvoke.is_empty() {
             self.last_output.clone_from(object);
@@ -77,19 +77,19 @@ mod tests {
 
     #[test]
     fn invocations_before_a_change_are_repeated() {
-        let mut rounds = Invocations::default();
-        rounds.begin(false, &json!(0));
-        assert!(rounds.is_due(false, &"a"));
-        rounds.add_reinvocable("a");
-        rounds.require_reinvoking();
-        rounds.add_reinvocable("b");
-        rounds.end(&json!(1));
-        rounds.begin(true, &json!(1));
-        assert!(rounds.is_due(true, &"a"));
-        assert!(!rounds.is_due(true, &"b"));
+        let mut invocations = Invocations::default();
+        invocations.begin(false, &json!(0));
+        assert!(invocations.is_due(false, &"a"));
+        invocations.add_reinvocable("a");
+        invocations.require_reinvoking();
+        invocations.add_reinvocable("b");
+        invocations.end(&json!(1));
+        invocations.begin(true, &json!(1));
+        assert!(invocations.is_due(true, &"a"));
+        assert!(!invocations.is_due(true, &"b"));
         // Another plugin has changed the object.
-        rounds.begin(true, &json!(2));
-        assert!(rounds.is_due(true, &"b"));
-        assert!(!rounds.is_due(true, &"never invoked"));
+        invocations.begin(true, &json!(2));
+        assert!(invocations.is_due(true, &"b"));
+        assert!(!invocations.is_due(true, &"never invoked"));
     }
 }

@@ -112,11 +112,11 @@ impl AdmissionChain<'_> {
     /// webhooks; a second time if a policy or webhook has changed the object.
     pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
         let managed_fields_before = object.pointer("/metadata/managedFields").cloned();
-        let mut rounds = ReinvocationContext::default();
-        self.mutate_once(object, &mut rounds).await?;
-        if rounds.should_reinvoke {
-            rounds.is_reinvoke = true;
-            self.mutate_once(object, &mut rounds).await?;
+        let mut reinvocation = ReinvocationContext::default();
+        self.mutate_once(object, &mut reinvocation).await?;
+        if reinvocation.should_reinvoke {
+            reinvocation.is_reinvoke = true;
+            self.mutate_once(object, &mut reinvocation).await?;
         }
         if let Err(reason) = restore_invalid_managed_fields(object, managed_fields_before) {
             self.context.warn(format!(
@@ -133,11 +133,11 @@ impl AdmissionChain<'_> {
     async fn mutate_once(
         &self,
         object: &mut Value,
-        rounds: &mut ReinvocationContext,
+        reinvocation: &mut ReinvocationContext,
     ) -> Result<(), ApiError> {
         let request = self.request();
         self.run_builtin_plugins(&request, |write| admission_plugins::mutate(write, object))?;
-        let plugins = match rounds.is_reinvoke {
+        let plugins = match reinvocation.is_reinvoke {
             true => Vec::new(),
             false => self.context.core.plugins.admission(),
         };
@@ -150,7 +150,7 @@ impl AdmissionChain<'_> {
                     .for_each(|w| self.context.warn(w));
             }
         }
-        configured_admission::mutate(self, object, rounds).await
+        configured_admission::mutate(self, object, reinvocation).await
     }
 
     fn confirm_no_escalation(&self, object: &Value) -> Result<(), ApiError> {
@@ -184,8 +184,8 @@ impl AdmissionChain<'_> {
         }
         if self.operation == Operation::Delete {
             // Mutating webhooks are called for deletions too, with a null object.
-            let mut rounds = ReinvocationContext::default();
-            configured_admission::mutate(self, &mut Value::Null, &mut rounds).await?;
+            let mut reinvocation = ReinvocationContext::default();
+            configured_admission::mutate(self, &mut Value::Null, &mut reinvocation).await?;
         }
         configured_admission::validate(self, object).await?;
         self.run_builtin_plugins(&request, |write| {
@@ -201,11 +201,11 @@ impl AdmissionChain<'_> {
     /// Runs admission of a CONNECT request; `options` is the object of admission, such as
     /// PodExecOptions.
     async fn admit_connect(&self, options: &mut Value) -> Result<(), ApiError> {
-        let mut rounds = ReinvocationContext::default();
-        configured_admission::mutate(self, options, &mut rounds).await?;
-        if rounds.should_reinvoke {
-            rounds.is_reinvoke = true;
-            configured_admission::mutate(self, options, &mut rounds).await?;
+        let mut reinvocation = ReinvocationContext::default();
+        configured_admission::mutate(self, options, &mut reinvocation).await?;
+        if reinvocation.should_reinvoke {
+            reinvocation.is_reinvoke = true;
+            configured_admission::mutate(self, options, &mut reinvocation).await?;
         }
         configured_admission::validate(self, options).await
     }

@@ -49,7 +49,7 @@ fn called_webhooks(core: &ServerState, manager: &WebhookManager) -> Arc<[Configu
 pub(super) async fn mutate(
     admitting: &AdmissionChain<'_>,
     object: &mut Value,
-    rounds: &mut ReinvocationContext,
+    reinvocation: &mut ReinvocationContext,
 ) -> Result<(), ApiError> {
     let request = admitting.request();
     if is_exempt(&request) {
@@ -69,18 +69,20 @@ pub(super) async fn mutate(
             &environment,
             &policies,
             &bindings,
-            rounds,
+            reinvocation,
         )?;
     }
     let core = admitting.context.core;
     let webhooks = called_webhooks(core, &core.mutating_webhooks);
     if !webhooks.is_empty() {
         let admission = ConfiguredAdmission::of(admitting, &request);
-        rounds.webhooks.begin(rounds.is_reinvoke, object);
+        reinvocation
+            .webhooks
+            .begin(reinvocation.is_reinvoke, object);
         admission
-            .call_mutating_webhooks(&webhooks, object, rounds)
+            .call_mutating_webhooks(&webhooks, object, reinvocation)
             .await?;
-        rounds.webhooks.end(object);
+        reinvocation.webhooks.end(object);
     }
     Ok(())
 }
@@ -230,7 +232,7 @@ impl<'a> ConfiguredAdmission<'a> {
         };
         let core = self.chain.context.core;
         let schema = self.schema(&version)?;
-        let case = VersionedAttributes {
+        let attributes = VersionedAttributes {
             subject: &subject,
             version: &version,
             object: &self.in_version(&version, object)?,
@@ -238,7 +240,7 @@ impl<'a> ConfiguredAdmission<'a> {
             schema: schema.as_deref(),
             uid: &core.entropy.uid(),
         };
-        let response = case
+        let response = attributes
             .call_hook(&core.webhook_clients, hook, mutating)
             .await?;
         let warnings = response.warnings.iter();
@@ -251,7 +253,7 @@ impl<'a> ConfiguredAdmission<'a> {
         &self,
         webhooks: &[ConfiguredWebhook],
         object: &mut Value,
-        rounds: &mut ReinvocationContext,
+        reinvocation: &mut ReinvocationContext,
     ) -> Result<(), ApiError> {
         for ConfiguredWebhook {
             configuration,
@@ -259,18 +261,18 @@ impl<'a> ConfiguredAdmission<'a> {
         } in webhooks
         {
             let key = (configuration.clone(), hook.text("/name").to_owned());
-            if !rounds.webhooks.is_due(rounds.is_reinvoke, &key) {
+            if !reinvocation.webhooks.is_due(reinvocation.is_reinvoke, &key) {
                 continue;
             }
             let Some(changed) = self.call_mutating_webhook(hook, object).await? else {
                 continue;
             };
             if changed {
-                rounds.webhooks.require_reinvoking();
-                rounds.should_reinvoke = true;
+                reinvocation.webhooks.require_reinvoking();
+                reinvocation.should_reinvoke = true;
             }
             if hook.text("/reinvocationPolicy") == "IfNeeded" {
-                rounds.webhooks.add_reinvocable(key);
+                reinvocation.webhooks.add_reinvocable(key);
             }
         }
         Ok(())
@@ -294,12 +296,12 @@ impl<'a> ConfiguredAdmission<'a> {
         let name = hook.text("/name");
         let internal =
             |reason: String| ApiError::internal(format!("Internal error occurred: {reason}"));
-        let wrong = |reason: String| {
+        let undecodable = |reason: String| {
             let reason = format!("received undecodable patch in webhook response: {reason}");
             internal(format!("failed calling webhook {name:?}: {reason}"))
         };
         let patch: json_patch::Patch =
-            serde_json::from_slice(&response.patch).map_err(|e| wrong(e.to_string()))?;
+            serde_json::from_slice(&response.patch).map_err(|e| undecodable(e.to_string()))?;
         if patch.is_empty() {
             return Ok(Some(false));
         }

@@ -48,7 +48,7 @@ pub(crate) fn mutate(
     environment: &dyn PolicyEnvironment,
     policies: &[Arc<Value>],
     bindings: &[Arc<Value>],
-    rounds: &mut ReinvocationContext,
+    reinvocation: &mut ReinvocationContext,
 ) -> Result<(), ApiError> {
     let mut dispatcher = Dispatcher {
         subject,
@@ -57,9 +57,11 @@ pub(crate) fn mutate(
     };
     let invocations = dispatcher.invocations(object, policies, bindings);
     if !invocations.is_empty() {
-        rounds.policies.begin(rounds.is_reinvoke, object);
-        dispatcher.dispatch(object, &invocations, rounds)?;
-        rounds.policies.end(object);
+        reinvocation
+            .policies
+            .begin(reinvocation.is_reinvoke, object);
+        dispatcher.dispatch(object, &invocations, reinvocation)?;
+        reinvocation.policies.end(object);
     }
     dispatcher.into_result()
 }
@@ -145,7 +147,7 @@ impl Dispatcher<'_> {
         &mut self,
         object: &mut Value,
         invocations: &[PolicyInvocation<'_>],
-        rounds: &mut ReinvocationContext,
+        reinvocation: &mut ReinvocationContext,
     ) -> Result<(), ApiError> {
         let namespace = namespace_object(self.subject)?;
         for invocation in invocations {
@@ -163,7 +165,7 @@ impl Dispatcher<'_> {
                 }
             }
             let key = invocation.key();
-            if !rounds.policies.is_due(rounds.is_reinvoke, &key) {
+            if !reinvocation.policies.is_due(reinvocation.is_reinvoke, &key) {
                 continue;
             }
             let before = object.clone();
@@ -182,11 +184,11 @@ impl Dispatcher<'_> {
                 }
             }
             if *object != before {
-                rounds.policies.require_reinvoking();
-                rounds.should_reinvoke = true;
+                reinvocation.policies.require_reinvoking();
+                reinvocation.should_reinvoke = true;
             }
             if policy.text("/spec/reinvocationPolicy") == "IfNeeded" {
-                rounds.policies.add_reinvocable(key);
+                reinvocation.policies.add_reinvocable(key);
             }
         }
         Ok(())
