@@ -33,7 +33,7 @@ pub fn plan_text(plan: &ClusterPlan) -> String {
             ObjectAction::Change => ("~", "is changed"),
             ObjectAction::Replace => ("-/+", "is deleted and created again"),
             ObjectAction::Remove => ("-", "is deleted"),
-            ObjectAction::RemoveLater => ("-", "is deleted when nothing uses it any more"),
+            ObjectAction::RemoveLater => ("-", "is deleted when it is not used"),
         };
         let _ = writeln!(text, "{sign} {} {what}", change.object);
         for field in &change.fields {

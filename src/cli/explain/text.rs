@@ -367,7 +367,7 @@ fn candidate_outcome(outcome: CandidateOutcome) -> &'static str {
     match outcome {
         CandidateOutcome::Victim => "preempted",
         CandidateOutcome::Spared => "not needed, the other targets suffice",
-        CandidateOutcome::NotAllowed => "no longer a candidate when evaluated",
+        CandidateOutcome::NotAllowed => "not a candidate at its evaluation",
         CandidateOutcome::ShareTooLow => "the share of its ClusterQueue is too low",
         CandidateOutcome::NotReached => "not evaluated",
     }

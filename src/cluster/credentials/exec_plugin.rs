@@ -58,7 +58,7 @@ pub enum ExecPluginError {
     },
     /// It failed.
     #[error(
-        "its credential plugin {plugin:?} failed ({status}): {complaint}; sign in again and retry"
+        "its credential plugin {plugin:?} failed ({status}): {error_line}; sign in again and retry"
     )]
     Failed {
         /// The program, as the kubeconfig names it.
@@ -66,11 +66,11 @@ pub enum ExecPluginError {
         /// Its exit status.
         status: String,
         /// Its last line on stderr.
-        complaint: String,
+        error_line: String,
     },
     /// It timed out.
     #[error(
-        "its credential plugin {plugin:?} did not answer within {seconds} s; run it by hand to see why"
+        "its credential plugin {plugin:?} timed out after {seconds} s; run it in a shell to see its error"
     )]
     TimedOut {
         /// The program, as the kubeconfig names it.
@@ -189,7 +189,7 @@ pub(crate) async fn run_exec_plugin(
         return Err(ExecPluginError::Failed {
             plugin,
             status: output.status.to_string(),
-            complaint: last_stderr_line(&output.stderr),
+            error_line: last_stderr_line(&output.stderr),
         });
     }
     read(exec, &output.stdout)

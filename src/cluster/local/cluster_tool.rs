@@ -166,7 +166,7 @@ impl ToolDriver {
     }
 
     /// The error for a failed creation.
-    fn create_error(&self, err: &str, complaint: String) -> LocalClusterError {
+    fn create_error(&self, err: &str, error_line: String) -> LocalClusterError {
         let port = || {
             let at = err.find("port is already allocated")?;
             let bind = err[..at].rfind("Bind for ")?;
@@ -183,7 +183,7 @@ impl ToolDriver {
             },
             None => LocalClusterError::Failed {
                 call: format!("{} cluster create", self.tool.name()),
-                reason: complaint,
+                reason: error_line,
             },
         }
     }

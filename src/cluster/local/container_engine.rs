@@ -131,9 +131,9 @@ impl ContainerEngine {
     }
 }
 
-fn engine_down(program: &Program, complaint: &str) -> LocalClusterError {
+fn engine_down(program: &Program, error_line: &str) -> LocalClusterError {
     let name = program.name();
-    let remedy = match (complaint.contains("permission denied"), name) {
+    let remedy = match (error_line.contains("permission denied"), name) {
         (true, _) => "add yourself to the group docker and log in again, or use sudo".to_owned(),
         (false, "podman") => "start it with podman machine start".to_owned(),
         (false, _) if cfg!(target_os = "macos") => "start Docker Desktop".to_owned(),
@@ -141,7 +141,7 @@ fn engine_down(program: &Program, complaint: &str) -> LocalClusterError {
     };
     LocalClusterError::EngineDown {
         engine: name,
-        reason: complaint.to_owned(),
+        reason: error_line.to_owned(),
         remedy,
     }
 }

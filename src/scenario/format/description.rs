@@ -26,7 +26,7 @@ pub(super) fn default_description(action: &StepAction) -> String {
         } => format!("finish {pods}"),
         StepAction::EndPods { pods, .. } => format!("fail {pods}"),
         StepAction::SetReady { pods, ready: true } => format!("{pods} get ready"),
-        StepAction::SetReady { pods, .. } => format!("{pods} are not ready any more"),
+        StepAction::SetReady { pods, .. } => format!("{pods} become unready"),
         StepAction::DeletePods(pods) => format!("delete {pods}"),
         StepAction::SetActive { jobs, active: true } => format!("activate {}", jobs.join(", ")),
         StepAction::SetActive { jobs, .. } => format!("deactivate {}", jobs.join(", ")),

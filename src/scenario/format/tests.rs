@@ -177,7 +177,7 @@ fn steps_about_jobs_and_nodes_have_descriptions() {
             "finish all pods of a",
             "fail one pod of a",
             "delete the pods on node n1",
-            "2 pods of a are not ready any more",
+            "2 pods of a become unready",
             "deactivate team-a/*",
             "a get the priority high",
             "taint node n1",

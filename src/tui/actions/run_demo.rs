@@ -66,7 +66,7 @@ impl Action for RunDemo {
             state.ui.dialog = Some(Dialog::Confirm(Confirmation {
                 title: "Run a demo",
                 text: vec![format!(
-                    "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted meanwhile."
+                    "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted during the demo."
                 )],
                 on_confirm: OnConfirm::StartDemo(item.to_owned()),
             }));
