@@ -16,7 +16,7 @@ use super::workload_state::{WorkloadPhase, WorkloadState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EffectKind {
-    /// A Workload does not exist any more.
+    /// A Workload is deleted.
     Missing,
     /// A queue becomes inactive.
     QueueInactive,
@@ -24,7 +24,7 @@ pub enum EffectKind {
     QueueBlocked,
     /// A Workload is preempted or evicted.
     Evicted,
-    /// A Workload can never be admitted any more.
+    /// A Workload becomes one that can never be admitted.
     Never,
     /// A Workload is not admitted that would be without the change.
     NotAdmitted,
@@ -324,7 +324,7 @@ fn queue_effects(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
     effects
 }
 
-/// Active ClusterQueues that the engine nevertheless leaves out, or no longer.
+/// Active ClusterQueues that the engine excludes or includes again.
 fn blocked_queues(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
     let effect = |queue: &str, kind, message: &str| Effect {
         kind,

@@ -71,7 +71,7 @@ fn waits_otherwise(old: &WorkloadState, new: &WorkloadState) -> bool {
     let is_pending = |state: &WorkloadState| {
         state.phase == WorkloadPhase::Pending && !state.waiting_reason.is_empty()
     };
-    // That it can never be admitted is a difference of its own.
+    // A Workload that can never be admitted is another difference.
     if !is_pending(old) || !is_pending(new) || old.never != new.never {
         return false;
     }
