@@ -21,6 +21,9 @@ pub struct Candidate {
     pub lowest_common_cohort: Option<HierarchyNodeId>,
     /// Whether it is evicted already.
     pub evicted: bool,
+    /// Its position among the sorted candidates, set by fair sharing preemption. A `u32` fits in
+    /// the padding: sorting moves candidates.
+    pub position: u32,
     own: bool,
     local_queue_usage: Option<f64>,
     priority: i64,
@@ -45,6 +48,7 @@ impl Candidate {
             variant,
             lowest_common_cohort: common,
             evicted: workload.evicted,
+            position: 0,
             own: workload.queue == preemptor,
             local_queue_usage: usage,
             priority: workload.info.priority,

@@ -5,11 +5,10 @@
 use smallvec::SmallVec;
 
 use super::candidates_ordering::{Candidate, sort_candidates};
+use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, fill_back_all_targets, restore_snapshot};
-use super::target::{
-    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, Target, Victims,
-};
+use super::target::{CandidateOutcome, PreemptionReason, PreemptionVariant, Target, Victims};
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
 use crate::snapshot_transaction::SnapshotTransaction;
 
@@ -44,24 +43,22 @@ pub(super) fn classical_preemptions(
     };
     let pools = collect_candidates(search, snapshot, preemption);
     let candidates = pools.in_order();
-    let mut evaluated_candidates: Vec<EvaluatedCandidate> = Vec::new();
+    let mut evaluated_candidates = EvaluatedCandidates::default();
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
-        evaluated_candidates = candidates
-            .iter()
-            .map(|c| EvaluatedCandidate::not_reached(c.idx, c.variant))
-            .collect();
+        evaluated_candidates = EvaluatedCandidates::new(&candidates);
         let mut targets = Vec::new();
-        for (i, candidate) in candidates.iter().enumerate() {
+        for (position, candidate) in (0..).zip(&candidates) {
             if !candidate_is_valid(search, snapshot, candidate, borrowing) {
-                evaluated_candidates[i].outcome = CandidateOutcome::NotAllowed;
+                evaluated_candidates.set_outcome(position, CandidateOutcome::NotAllowed);
                 continue;
             }
             snapshot.remove_workload(candidate.idx);
-            evaluated_candidates[i].outcome = CandidateOutcome::Victim;
-            targets.push(Target {
+            evaluated_candidates.set_outcome(position, CandidateOutcome::Victim);
+            let target = Target {
                 idx: candidate.idx,
                 reason: reason(candidate.variant),
-            });
+            };
+            targets.push(SearchTarget { target, position });
             if search.workload_fits(snapshot, borrowing) {
                 search.fill_back_workloads(
                     snapshot,
@@ -70,18 +67,12 @@ pub(super) fn classical_preemptions(
                     borrowing,
                 );
                 restore_snapshot(snapshot, &targets);
-                return Victims {
-                    targets,
-                    evaluated_candidates,
-                };
+                return evaluated_candidates.into_victims(targets);
             }
         }
         fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
     }
-    Victims {
-        targets: Vec::new(),
-        evaluated_candidates,
-    }
+    evaluated_candidates.into_victims(Vec::new())
 }
 
 fn reason(variant: PreemptionVariant) -> Option<PreemptionReason> {

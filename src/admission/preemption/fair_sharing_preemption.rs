@@ -1,13 +1,11 @@
 //! Fair sharing preemption: by dominant resource share.
 
 use super::candidates_ordering::{Candidate, sort_candidates};
+use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{
-    PreemptionSearch, fill_back_all_targets, restore_snapshot, set_outcome,
-};
+use super::preemption_search::{PreemptionSearch, fill_back_all_targets, restore_snapshot};
 use super::target::{
-    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
-    Target, Victims,
+    CandidateOutcome, PreemptionReason, PreemptionVariant, SharesCompared, Target, Victims,
 };
 use super::target_cluster_queue_ordering::TargetClusterQueueOrdering;
 use crate::cache::{Drs, HierarchyNodeId, PreemptionPolicy, WorkloadIndex};
@@ -51,26 +49,16 @@ fn shares(
 /// The state of the search.
 #[derive(Default)]
 struct FairPreemptionState {
-    targets: Vec<Target>,
+    targets: Vec<SearchTarget>,
     retry: Vec<Candidate>,
-    evaluated_candidates: Vec<EvaluatedCandidate>,
+    evaluated_candidates: EvaluatedCandidates,
 }
 
 impl FairPreemptionState {
-    /// Records the shares compared for a candidate.
-    fn compared(&mut self, idx: WorkloadIndex, shares: SharesCompared) {
-        if let Some(c) = self.evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
-            c.shares = Some(shares);
-        }
-    }
-
     /// Keeps a candidate for the second strategy.
     fn retry_later(&mut self, candidate: Candidate) {
-        set_outcome(
-            &mut self.evaluated_candidates,
-            candidate.idx,
-            CandidateOutcome::ShareTooLow,
-        );
+        self.evaluated_candidates
+            .set_outcome(candidate.position, CandidateOutcome::ShareTooLow);
         self.retry.push(candidate);
     }
 
@@ -79,19 +67,18 @@ impl FairPreemptionState {
         &mut self,
         search: &PreemptionSearch<'_>,
         snapshot: &mut SnapshotTransaction<'_>,
-        idx: WorkloadIndex,
+        candidate: &Candidate,
         reason: PreemptionReason,
     ) -> bool {
+        let Candidate { idx, position, .. } = *candidate;
         snapshot.remove_workload(idx);
-        set_outcome(
-            &mut self.evaluated_candidates,
-            idx,
-            CandidateOutcome::Victim,
-        );
-        self.targets.push(Target {
+        self.evaluated_candidates
+            .set_outcome(position, CandidateOutcome::Victim);
+        let target = Target {
             idx,
             reason: Some(reason),
-        });
+        };
+        self.targets.push(SearchTarget { target, position });
         workload_fits_for_fair_sharing(search, snapshot)
     }
 }
@@ -106,16 +93,16 @@ pub(super) fn fair_preemptions(
         return Victims::default();
     }
     sort_candidates(&mut candidates, snapshot);
+    for (position, candidate) in (0..).zip(&mut candidates) {
+        candidate.position = position;
+    }
     let configured = snapshot.config.fair_sharing.as_ref();
     let strategies: Vec<PreemptionStrategy> = match configured {
         Some(fs) if !fs.strategies.is_empty() => fs.strategies.clone(),
         _ => DEFAULT_STRATEGIES.to_vec(),
     };
     let mut progress = FairPreemptionState {
-        evaluated_candidates: candidates
-            .iter()
-            .map(|c| EvaluatedCandidate::not_reached(c.idx, c.variant))
-            .collect(),
+        evaluated_candidates: EvaluatedCandidates::new(&candidates),
         ..Default::default()
     };
 
@@ -136,17 +123,11 @@ pub(super) fn fair_preemptions(
     } = progress;
     if !fits {
         fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
-        return Victims {
-            targets: Vec::new(),
-            evaluated_candidates,
-        };
+        return evaluated_candidates.into_victims(Vec::new());
     }
     search.fill_back_workloads(snapshot, &mut targets, &mut evaluated_candidates, true);
     restore_snapshot(snapshot, &targets);
-    Victims {
-        targets,
-        evaluated_candidates,
-    }
+    evaluated_candidates.into_victims(targets)
 }
 
 fn find_candidates(
@@ -254,7 +235,7 @@ fn run_first_fs_strategy(
             let Some(candidate) = ordering.pop(queue) else {
                 continue;
             };
-            if progress.add_target(search, snapshot, candidate.idx, reason) {
+            if progress.add_target(search, snapshot, &candidate, reason) {
                 return true;
             }
             continue;
@@ -262,29 +243,33 @@ fn run_first_fs_strategy(
         let (preemptor_new_share, target_old_share) = ordering.compute_shares(queue, snapshot);
         if fs_strategy_unsatisfiable(&preemptor_new_share, &target_old_share) {
             while let Some(candidate) = ordering.pop(queue) {
-                progress.compared(
-                    candidate.idx,
-                    shares(strategy, &preemptor_new_share, &target_old_share, None),
-                );
+                let compared = || shares(strategy, &preemptor_new_share, &target_old_share, None);
+                progress
+                    .evaluated_candidates
+                    .set_shares(candidate.position, compared);
                 progress.retry_later(candidate);
             }
             continue;
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
-            let compared = shares(
-                strategy,
-                &preemptor_new_share,
-                &target_old_share,
-                Some(&after),
-            );
-            progress.compared(candidate.idx, compared);
+            let compared = || {
+                shares(
+                    strategy,
+                    &preemptor_new_share,
+                    &target_old_share,
+                    Some(&after),
+                )
+            };
+            progress
+                .evaluated_candidates
+                .set_shares(candidate.position, compared);
             if !strategy_allows(strategy, &preemptor_new_share, &target_old_share, &after) {
                 progress.retry_later(candidate);
                 continue;
             }
             let reason = PreemptionReason::InCohortFairSharing;
-            if progress.add_target(search, snapshot, candidate.idx, reason) {
+            if progress.add_target(search, snapshot, &candidate, reason) {
                 return true;
             }
             // The shares changed: select the ClusterQueue again.
@@ -309,10 +294,10 @@ fn run_second_fs_strategy(
             continue;
         };
         let initial = PreemptionStrategy::LessThanInitialShare;
-        progress.compared(
-            candidate.idx,
-            shares(initial, &preemptor_new_share, &target_old_share, None),
-        );
+        let compared = || shares(initial, &preemptor_new_share, &target_old_share, None);
+        progress
+            .evaluated_candidates
+            .set_shares(candidate.position, compared);
         if strategy_allows(
             initial,
             &preemptor_new_share,
@@ -320,7 +305,7 @@ fn run_second_fs_strategy(
             &target_old_share,
         ) {
             let reason = PreemptionReason::InCohortFairSharing;
-            if progress.add_target(search, snapshot, candidate.idx, reason) {
+            if progress.add_target(search, snapshot, &candidate, reason) {
                 return true;
             }
         }

@@ -5,6 +5,7 @@
 
 mod candidates_ordering;
 mod classical_preemption;
+mod evaluated_candidates;
 mod fair_sharing_preemption;
 mod preemption_oracle;
 mod preemption_policy;

@@ -2,8 +2,9 @@
 //! fair sharing preemption.
 
 use super::classical_preemption;
+use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::fair_sharing_preemption;
-use super::target::{CandidateOutcome, EvaluatedCandidate, Target, Victims};
+use super::target::{CandidateOutcome, Victims};
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities};
@@ -99,16 +100,17 @@ impl<'a> PreemptionSearch<'a> {
     pub(super) fn fill_back_workloads(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
-        targets: &mut Vec<Target>,
-        evaluated_candidates: &mut [EvaluatedCandidate],
+        targets: &mut Vec<SearchTarget>,
+        evaluated_candidates: &mut EvaluatedCandidates,
         allow_borrowing: bool,
     ) {
         for i in (0..targets.len().saturating_sub(1)).rev() {
-            let idx = targets[i].idx;
+            let SearchTarget { target, position } = targets[i];
+            let idx = target.idx;
             snapshot.add_workload(idx);
             if self.workload_fits(snapshot, allow_borrowing) {
                 targets.swap_remove(i);
-                set_outcome(evaluated_candidates, idx, CandidateOutcome::Spared);
+                evaluated_candidates.set_outcome(position, CandidateOutcome::Spared);
             } else {
                 snapshot.remove_workload(idx);
             }
@@ -116,31 +118,21 @@ impl<'a> PreemptionSearch<'a> {
     }
 }
 
-pub(super) fn set_outcome(
-    evaluated_candidates: &mut [EvaluatedCandidate],
-    idx: crate::cache::WorkloadIndex,
-    outcome: CandidateOutcome,
-) {
-    if let Some(c) = evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
-        c.outcome = outcome;
-    }
-}
-
 /// Adds all targets back, since preempting them does not suffice.
 pub(super) fn fill_back_all_targets(
     snapshot: &mut SnapshotTransaction<'_>,
-    targets: &[Target],
-    evaluated_candidates: &mut [EvaluatedCandidate],
+    targets: &[SearchTarget],
+    evaluated_candidates: &mut EvaluatedCandidates,
 ) {
     restore_snapshot(snapshot, targets);
     for target in targets {
-        set_outcome(evaluated_candidates, target.idx, CandidateOutcome::Spared);
+        evaluated_candidates.set_outcome(target.position, CandidateOutcome::Spared);
     }
 }
 
 /// Adds all targets back.
-pub(super) fn restore_snapshot(snapshot: &mut SnapshotTransaction<'_>, targets: &[Target]) {
-    for target in targets {
+pub(super) fn restore_snapshot(snapshot: &mut SnapshotTransaction<'_>, targets: &[SearchTarget]) {
+    for SearchTarget { target, .. } in targets {
         snapshot.add_workload(target.idx);
     }
 }
