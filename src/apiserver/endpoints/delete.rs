@@ -277,6 +277,7 @@ fn replacement(present: &Object, object: Value) -> Result<PendingObject, CommitE
 mod tests {
     use super::*;
     use crate::storage::StorageLimits;
+    use kueue_lab_clock::Clock;
 
     const KEY: &str = "default/p";
 
@@ -289,7 +290,7 @@ mod tests {
     /// Removes a pod that `other` writes after it was marked; returns the phase of the removed pod
     /// and whether a pod is stored afterwards.
     fn removed_after(other: impl FnOnce(&Store, &Arc<ResourceStorage>, u64)) -> (String, bool) {
-        let store = Store::new(StorageLimits::default());
+        let store = Store::new(Clock::real(), StorageLimits::default());
         let storage = store.new_resource_storage("/things");
         let marked = store
             .create(&storage, KEY, pod("Running", "u"))

@@ -99,7 +99,7 @@ impl ApiServerBuilder {
     /// Builds the server with the bootstrap objects, in memory only. It does not listen on the
     /// network yet.
     pub fn build(self) -> ApiServer {
-        let store = Store::new(self.limits);
+        let store = Store::new(self.clock.clone(), self.limits);
         let authenticator = TokenAuthenticator::generate();
         self.build_with(store, authenticator, ClusterCertificates::default())
     }
@@ -108,7 +108,7 @@ impl ApiServerBuilder {
     /// resources. Plugins and extension API servers are those of the builder and of later calls;
     /// preinstalled definitions are not installed again.
     pub fn build_from(self, snapshot: &ApiServerSnapshot) -> ApiServer {
-        let store = Store::from_snapshot(self.limits, &snapshot.store);
+        let store = Store::from_snapshot(self.clock.clone(), self.limits, &snapshot.store);
         let builtin = kueue_lab_kinds::builtin_api_resources();
         let registry = Registry::from_snapshot(store.clone(), builtin, &snapshot.registry);
         let authenticator = TokenAuthenticator::generate();
@@ -135,7 +135,7 @@ impl ApiServerBuilder {
         persistence: Box<dyn Persistence>,
     ) -> Result<ApiServer, RestoreError> {
         let (authenticator, certificates) = credentials.load()?;
-        let store = Store::durable(self.limits, state, persistence)?;
+        let store = Store::durable(self.clock.clone(), self.limits, state, persistence)?;
         Ok(self.build_with(store, authenticator, certificates))
     }
 

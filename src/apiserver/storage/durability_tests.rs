@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use kueue_lab_clock::Clock;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -44,7 +45,13 @@ fn fixture() -> Fixture {
         committed: Arc::clone(&committed),
     };
     let state = RestoredState::default();
-    let store = Store::durable(StorageLimits::default(), state, Box::new(persistence)).unwrap();
+    let store = Store::durable(
+        Clock::real(),
+        StorageLimits::default(),
+        state,
+        Box::new(persistence),
+    )
+    .unwrap();
     Fixture {
         storage: store.new_resource_storage("/things"),
         store,
@@ -165,7 +172,10 @@ async fn writes_that_fail_are_reverted_with_those_after_them() {
 #[tokio::test]
 async fn objects_are_restored_with_their_labels_and_encoding() {
     let object = json!({"kind": "Thing", "metadata": {"name": "a", "labels": {"l": "v"}}});
-    let (memory, storage) = (Store::new(StorageLimits::default()), "/things");
+    let (memory, storage) = (
+        Store::new(Clock::real(), StorageLimits::default()),
+        "/things",
+    );
     let source = memory.new_resource_storage(storage);
     let pending = PendingObject::new(object).unwrap();
     let stored = memory.create(&source, "a", pending).unwrap();
@@ -183,7 +193,13 @@ async fn objects_are_restored_with_their_labels_and_encoding() {
         answers: received,
         committed: Arc::default(),
     };
-    let store = Store::durable(StorageLimits::default(), state, Box::new(persistence)).unwrap();
+    let store = Store::durable(
+        Clock::real(),
+        StorageLimits::default(),
+        state,
+        Box::new(persistence),
+    )
+    .unwrap();
     let things = store.new_resource_storage(storage);
     let restored = things.get("a").unwrap();
     assert_eq!(restored.bytes(), stored.bytes());

@@ -2,14 +2,15 @@
 //!
 //! Every commit increments one global revision. Each kind has its own [`ResourceStorage`]: a
 //! persistent ordered map (a snapshot is a pointer copy, so a list never blocks a writer) and a
-//! bounded history of [`WatchEvent`]s, from which watches are served and older snapshots are
-//! rebuilt. Watchers pull from that history at their own pace without a queue per watcher; a
+//! history of [`WatchEvent`]s, from which watches are served and older snapshots are rebuilt. The
+//! history keeps the events of the last 75 seconds, within a maximum of bytes
+//! ([`StorageLimits`]). Watchers pull from that history at their own pace without a queue per watcher; a
 //! watcher behind the compacted revision gets [`WatchExpired`].
 //!
 //! With a [`Persistence`], writes are durable before they can be read: a response to a write waits
 //! for it ([`Store::durably`]), reads and watches return [`Store::durable_revision`].
 //!
-//! Does not depend on HTTP, kinds, validation or time.
+//! Does not depend on HTTP, kinds or validation.
 
 mod commit_error;
 mod decoded_cache;

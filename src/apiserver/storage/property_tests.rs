@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use kueue_lab_clock::Clock;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -20,6 +22,15 @@ enum Step {
     },
     /// A commit in another storage.
     Elsewhere,
+}
+
+/// Limits of a history of this many events, however fresh.
+fn history_of(max_events: usize) -> StorageLimits {
+    StorageLimits {
+        max_events,
+        event_fresh_duration: Duration::ZERO,
+        ..StorageLimits::default()
+    }
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -49,7 +60,7 @@ struct StepHistory {
 }
 
 fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
-    let store = Store::new(limits);
+    let store = Store::new(Clock::real(), limits);
     let (storage, other) = (
         store.new_resource_storage("things"),
         store.new_resource_storage("things"),
@@ -206,7 +217,7 @@ proptest! {
     /// Compacted revisions are rejected; all others are delivered without gaps.
     #[test]
     fn expired_revisions_are_rejected_not_skipped(steps in steps(), max_events in 1usize..10) {
-        let limits = StorageLimits { max_events, ..StorageLimits::default() };
+        let limits = history_of(max_events);
         let history = apply_steps(&steps, limits);
         let end = contents(&history.store.snapshot(&history.storage));
         for (&from, before) in &history.states {
@@ -244,7 +255,7 @@ proptest! {
         more in steps(),
         max_events in 1usize..10,
     ) {
-        let limits = StorageLimits { max_events, ..StorageLimits::default() };
+        let limits = history_of(max_events);
         let history = apply_steps(&steps, limits);
         for scope in [WatchScope::Namespace("ns0".into()), WatchScope::Object("ns1/o1".into())] {
             let other = history.store.new_resource_storage("things");

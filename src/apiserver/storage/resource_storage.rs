@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use jiff::Timestamp;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -128,8 +129,9 @@ impl StorageState {
         self.objects.iter().map(restored).collect()
     }
 
-    /// Applies a change and appends its event. Events after the revision `durable` are not
-    /// compacted. Returns the events that leave the history, to be dropped without a lock.
+    /// Applies a change and appends its event at the time `now`. Events after the revision
+    /// `durable` are not compacted. Returns the events that leave the history, to be dropped
+    /// without a lock.
     pub(super) fn record(
         &mut self,
         kind: WatchEventType,
@@ -137,6 +139,7 @@ impl StorageState {
         limits: &StorageLimits,
         durable: u64,
         scopes: &WatchScopes,
+        now: Timestamp,
     ) -> Vec<Arc<WatchEvent>> {
         let key = object.key_shared();
         let before = match kind {
@@ -152,12 +155,14 @@ impl StorageState {
             object,
             prev_object: before,
             size,
+            record_time: now,
         }));
         let mut compacted = Vec::new();
-        while self.events.len() > limits.max_events
-            || (self.bytes > limits.max_bytes && self.events.len() > limits.min_events)
-        {
-            let Some(oldest) = self.events.pop_front_if(|e| e.revision() <= durable) else {
+        loop {
+            let (events, bytes) = (self.events.len(), self.bytes);
+            let Some(oldest) = self.events.pop_front_if(|oldest| {
+                oldest.revision() <= durable && limits.are_exceeded(events, bytes, oldest.age(now))
+            }) else {
                 break;
             };
             self.bytes -= oldest.size;

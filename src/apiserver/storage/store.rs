@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kueue_lab_clock::Clock;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -38,6 +39,8 @@ struct Shared {
     revision: Arc<AtomicU64>,
     /// The revision of the latest commit that is not a heartbeat or an Event.
     state_revision: AtomicU64,
+    /// The time of events in the watch history.
+    clock: Clock,
     limits: StorageLimits,
     decoded_cache: Arc<DecodedCache>,
     /// `None` if the store is in memory only.
@@ -56,8 +59,8 @@ impl Drop for Shared {
 
 impl Store {
     /// An empty store at revision 1, in memory only.
-    pub fn new(limits: StorageLimits) -> Self {
-        Self::with_durability(limits, 1, None)
+    pub fn new(clock: Clock, limits: StorageLimits) -> Self {
+        Self::with_durability(clock, limits, 1, None)
     }
 
     /// A store with restored objects, whose writes are durable before they can be read.
@@ -65,19 +68,21 @@ impl Store {
     /// # Errors
     /// The thread that writes cannot be started.
     pub fn durable(
+        clock: Clock,
         limits: StorageLimits,
         restored: RestoredState,
         persistence: Box<dyn Persistence>,
     ) -> std::io::Result<Self> {
         let revision = restored.revision.max(1);
         let durability = Arc::new(Durability::new(restored));
-        let store = Self::with_durability(limits, revision, Some(durability.clone()));
+        let store = Self::with_durability(clock, limits, revision, Some(durability.clone()));
         let (commit, latest) = (store.shared.commit.clone(), store.shared.revision.clone());
         durability.start(persistence, commit, latest)?;
         Ok(store)
     }
 
     fn with_durability(
+        clock: Clock,
         limits: StorageLimits,
         revision: u64,
         durability: Option<Arc<Durability>>,
@@ -87,6 +92,7 @@ impl Store {
                 commit: Arc::default(),
                 revision: Arc::new(AtomicU64::new(revision)),
                 state_revision: AtomicU64::new(revision),
+                clock,
                 limits,
                 decoded_cache: Arc::new(DecodedCache::new(limits.decoded_cache_bytes)),
                 durability,
@@ -96,8 +102,12 @@ impl Store {
     }
 
     /// A store in memory with the state of a snapshot.
-    pub(super) fn starting_at(limits: StorageLimits, snapshot: &StoreSnapshot) -> Self {
-        let store = Self::with_durability(limits, snapshot.revision, None);
+    pub(super) fn starting_at(
+        clock: Clock,
+        limits: StorageLimits,
+        snapshot: &StoreSnapshot,
+    ) -> Self {
+        let store = Self::with_durability(clock, limits, snapshot.revision, None);
         let shared = &store.shared;
         *shared.unserved.lock() = snapshot.objects.clone();
         let state_revision = snapshot.state_revision;
@@ -283,8 +293,8 @@ impl Store {
             Some(durability) => durability.durable_revision(),
             None => revision,
         };
-        let limits = &self.shared.limits;
-        let compacted = state.record(kind, object.clone(), limits, durable, &storage.scopes);
+        let (limits, now) = (&self.shared.limits, self.shared.clock.now());
+        let compacted = state.record(kind, object.clone(), limits, durable, &storage.scopes, now);
         self.shared.revision.store(revision, Ordering::Release);
         if !NOT_STATE.contains(&&**storage.resource()) {
             self.shared

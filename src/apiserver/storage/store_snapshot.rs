@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use kueue_lab_clock::Clock;
 
 use super::limits::StorageLimits;
 use super::object::Object;
@@ -60,7 +61,7 @@ impl Store {
 
     /// A store in memory with the objects and the revision of a snapshot. Its watch history starts
     /// there.
-    pub fn from_snapshot(limits: StorageLimits, snapshot: &StoreSnapshot) -> Self {
-        Self::starting_at(limits, snapshot)
+    pub fn from_snapshot(clock: Clock, limits: StorageLimits, snapshot: &StoreSnapshot) -> Self {
+        Self::starting_at(clock, limits, snapshot)
     }
 }

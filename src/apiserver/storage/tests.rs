@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake};
+use std::time::Duration;
 
+use kueue_lab_clock::{Clock, virtual_runtime};
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,7 +15,7 @@ fn pending(value: Value) -> PendingObject {
 }
 
 fn store() -> (Store, Arc<ResourceStorage>) {
-    let store = Store::new(StorageLimits::default());
+    let store = Store::new(Clock::real(), StorageLimits::default());
     let storage = store.new_resource_storage("things");
     (store, storage)
 }
@@ -82,10 +84,13 @@ fn commits_require_the_expected_revision() {
 
 #[test]
 fn an_object_dropped_from_the_decoded_cache_decodes_again() {
-    let store = Store::new(StorageLimits {
-        decoded_cache_bytes: 0,
-        ..StorageLimits::default()
-    });
+    let store = Store::new(
+        Clock::real(),
+        StorageLimits {
+            decoded_cache_bytes: 0,
+            ..StorageLimits::default()
+        },
+    );
     let storage = store.new_resource_storage("things");
     let object = store
         .create(
@@ -138,10 +143,14 @@ async fn a_watcher_waits_for_events_and_ends_with_its_storage() {
 
 #[tokio::test]
 async fn a_slow_watcher_gets_expired() {
-    let store = Store::new(StorageLimits {
-        max_events: 3,
-        ..StorageLimits::default()
-    });
+    let store = Store::new(
+        Clock::real(),
+        StorageLimits {
+            max_events: 3,
+            event_fresh_duration: Duration::ZERO,
+            ..StorageLimits::default()
+        },
+    );
     let storage = store.new_resource_storage("things");
     let mut watcher = store
         .watch(&storage, WatchScope::All, store.revision())
@@ -173,9 +182,10 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
     let limits = StorageLimits {
         max_bytes: 4096,
         min_events: 2,
+        event_fresh_duration: Duration::ZERO,
         ..StorageLimits::default()
     };
-    let store = Store::new(limits);
+    let store = Store::new(Clock::real(), limits);
     let storage = store.new_resource_storage("things");
     let big = "x".repeat(3000);
     for i in 0..4 {
@@ -188,6 +198,45 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
         store.watch(&storage, WatchScope::All, 3).is_ok(),
         "the last two events are kept whatever their size"
     );
+}
+
+#[test]
+fn fresh_events_are_kept_within_a_maximum_of_bytes() {
+    virtual_runtime().unwrap().block_on(async {
+        let limits = StorageLimits {
+            max_events: 2,
+            min_events: 1,
+            max_fresh_bytes: 20_000,
+            ..StorageLimits::default()
+        };
+        let start = "2026-03-02T12:00:00Z".parse().unwrap();
+        let store = Store::new(Clock::starting_at(start), limits);
+        let storage = store.new_resource_storage("things");
+        let mut keys = (0..).map(|i| format!("k{i}"));
+        let mut create = |value: &str| {
+            let key = keys.next().unwrap();
+            store.create(&storage, &key, pending(json!(value))).unwrap();
+        };
+        let oldest = || {
+            let mut revisions = 1..=store.revision();
+            revisions.find(|r| store.watch(&storage, WatchScope::All, *r).is_ok())
+        };
+        (0..5).for_each(|_| create("small"));
+        assert_eq!(oldest(), Some(1), "all events are fresh");
+        tokio::time::sleep(Duration::from_secs(74)).await;
+        create("small");
+        assert_eq!(oldest(), Some(1), "all events are fresh");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        create("small");
+        assert_eq!(oldest(), Some(6), "two events are fresh");
+        let large = "x".repeat(9_000);
+        (0..5).for_each(|_| create(&large));
+        assert_eq!(
+            oldest(),
+            Some(11),
+            "two large events are within the maximum"
+        );
+    });
 }
 
 /// Concurrent writers: all writes of each object are stored, in order, with unique revisions.
@@ -301,10 +350,14 @@ fn a_watcher_of_a_namespace_or_object_is_woken_by_its_events_only() {
 
 #[test]
 fn a_watcher_of_an_idle_namespace_does_not_expire() {
-    let store = Store::new(StorageLimits {
-        max_events: 3,
-        ..StorageLimits::default()
-    });
+    let store = Store::new(
+        Clock::real(),
+        StorageLimits {
+            max_events: 3,
+            event_fresh_duration: Duration::ZERO,
+            ..StorageLimits::default()
+        },
+    );
     let storage = store.new_resource_storage("things");
     let idle = WatchScope::Namespace("idle".into());
     let mut watcher = store
@@ -350,7 +403,7 @@ fn stores_of_a_snapshot_start_alike_and_change_separately() {
         .replace(&storage, "a", first.revision(), later)
         .unwrap();
     let restored = || {
-        let store = Store::from_snapshot(StorageLimits::default(), &snapshot);
+        let store = Store::from_snapshot(Clock::real(), StorageLimits::default(), &snapshot);
         let storage = store.new_resource_storage("things");
         (store, storage)
     };

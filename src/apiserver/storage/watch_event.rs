@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::Object;
 
 /// The type of a change.
@@ -37,9 +39,16 @@ pub struct WatchEvent {
     pub prev_object: Option<Arc<Object>>,
     /// The size of the object when the event was recorded, in bytes.
     pub(super) size: usize,
+    /// When the event was recorded.
+    pub(super) record_time: Timestamp,
 }
 
 impl WatchEvent {
+    /// The time since the event was recorded; negative if the clock was set back.
+    pub(super) fn age(&self, now: Timestamp) -> SignedDuration {
+        now.duration_since(self.record_time)
+    }
+
     /// The revision of the change.
     pub fn revision(&self) -> u64 {
         self.object.revision()

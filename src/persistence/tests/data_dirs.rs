@@ -15,7 +15,8 @@ fn mode(path: &Path) -> u32 {
 fn fill(path: &Path, objects: usize) -> u64 {
     let mut dir = DataDir::open(path).unwrap();
     let (state, persistence) = dir.take_content(&Clock::real()).unwrap();
-    let store = Store::durable(StorageLimits::default(), state, persistence).unwrap();
+    let store =
+        Store::durable(Clock::real(), StorageLimits::default(), state, persistence).unwrap();
     let storage = store.new_resource_storage("/configmaps");
     for i in 0..objects {
         let object =

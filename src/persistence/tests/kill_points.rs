@@ -13,6 +13,7 @@ use crate::object_database::ObjectDatabase;
 use kueue_lab_apiserver::storage::{
     CommitError, Object, PendingObject, PersistenceError, ResourceStorage, StorageLimits, Store,
 };
+use kueue_lab_clock::Clock;
 
 const RESOURCES: [&str; 2] = ["/pods", "kueue.x-k8s.io/workloads"];
 const KEYS: u64 = 6;
@@ -64,7 +65,12 @@ fn use_disk(seed: u64, totals: &mut Totals) {
             Ok((database, state, _)) => {
                 model.lock().check(&state);
                 plan_fault(&disk, random);
-                let store = Store::durable(StorageLimits::default(), state, Box::new(database));
+                let store = Store::durable(
+                    Clock::real(),
+                    StorageLimits::default(),
+                    state,
+                    Box::new(database),
+                );
                 write_until_killed(&store.unwrap(), &disk, &model, random);
             }
             Err(error) => assert!(disk.is_dead(), "seed {seed}: {error}"),

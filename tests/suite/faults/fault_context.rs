@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 use futures::FutureExt;
 use kueue_lab_apiserver::storage::StorageLimits;
@@ -19,6 +20,8 @@ const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
     max_events: 20,
     max_bytes: 1 << 20,
     min_events: 10,
+    event_fresh_duration: Duration::ZERO,
+    max_fresh_bytes: 1 << 20,
     decoded_cache_bytes: 1 << 20,
 };
 
