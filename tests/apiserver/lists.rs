@@ -1,5 +1,7 @@
 //! Lists: selectors, pagination, resource versions, media types.
 
+use std::time::Duration;
+
 use http::Request;
 use kube::api::ListParams;
 use kueue_lab_apiserver::ApiServer;
@@ -78,6 +80,7 @@ fn pages_have_one_resource_version() {
             .map(|m| m.metadata.name.clone().unwrap())
             .collect();
         let mut token = first.metadata.continue_;
+        let mut remaining = Vec::new();
         while let Some(next) = token.filter(|t| !t.is_empty()) {
             let page = api
                 .list(&ListParams::default().limit(2).continue_token(&next))
@@ -85,9 +88,11 @@ fn pages_have_one_resource_version() {
                 .unwrap();
             assert_eq!(page.metadata.resource_version, moment);
             seen.extend(page.items.iter().map(|m| m.metadata.name.clone().unwrap()));
+            remaining.push(page.metadata.remaining_item_count);
             token = page.metadata.continue_;
         }
         assert_eq!(seen, ["m0", "m1", "m2", "m3", "m4"]);
+        assert_eq!(remaining, [Some(1), None]);
     });
 }
 
@@ -96,6 +101,7 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
     virtual_runtime().unwrap().block_on(async {
         let limits = StorageLimits {
             max_events: 5,
+            event_fresh_duration: Duration::ZERO,
             ..StorageLimits::default()
         };
         let start = "2026-03-02T12:00:00Z".parse().unwrap();

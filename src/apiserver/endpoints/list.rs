@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::continue_token::{decode_continue, encode_continue, expired_continue_error};
+use super::continue_token::{
+    ContinueToken, decode_continue, encode_continue, expired_continue_error,
+};
 use super::request_context::RequestContext;
 use super::resource_version::{parse_list_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
@@ -126,7 +128,7 @@ fn plain_list(
 pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError> {
     let selection = SelectionPredicate::from_request(call)?;
     let limit = usize::try_from(call.query.integer("limit")?.unwrap_or(0)).unwrap_or(0);
-    let (snapshot, after) = snapshot(call, limit)?;
+    let (snapshot, resumed) = snapshot(call, limit)?;
     let mut page = ListPage {
         objects: Vec::new(),
         revision: snapshot.revision(),
@@ -141,7 +143,8 @@ pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError>
         }
         return Ok(page);
     }
-    let mut rest = snapshot.scan(selection.prefix(), after.as_deref());
+    let after = resumed.as_ref().map(|token| &*token.start);
+    let mut rest = snapshot.scan(selection.prefix(), after);
     let mut last = None;
     for object in rest.by_ref() {
         if !selection.matches(object)? {
@@ -149,10 +152,17 @@ pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError>
         }
         if limit > 0 && page.objects.len() == limit {
             // A further object matches, so the page gets a continue token.
-            page.token = last.map(|key| encode_continue(page.revision, key));
             if selection.is_empty() {
-                page.remaining = Some(1 + rest.count());
+                page.remaining = Some(match &resumed {
+                    Some(ContinueToken {
+                        remaining: Some(remaining),
+                        ..
+                    }) => remaining.saturating_sub(limit).max(1),
+                    None if selection.prefix().is_empty() => snapshot.len() - limit,
+                    _ => 1 + rest.count(),
+                });
             }
+            page.token = last.map(|key| encode_continue(page.revision, key, page.remaining));
             break;
         }
         last = Some(object.key());
@@ -161,11 +171,11 @@ pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError>
     Ok(page)
 }
 
-/// The snapshot to list and the key to continue after.
+/// The snapshot to list, and the token of the page before.
 fn snapshot(
     call: &RequestContext<'_>,
     limit: usize,
-) -> Result<(Snapshot, Option<String>), ApiError> {
+) -> Result<(Snapshot, Option<ContinueToken>), ApiError> {
     let (store, storage) = (&call.core.store, call.storage()?);
     let version = call.query.text("resourceVersion");
     let matching = call.query.text("resourceVersionMatch");
@@ -177,12 +187,14 @@ fn snapshot(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        let token = decode_continue(resume)?;
+        let mut token = decode_continue(resume)?;
         if token.rv < 0 {
-            return Ok((store.durable_snapshot(storage), Some(token.start)));
+            // The number is that of another revision.
+            token.remaining = None;
+            return Ok((store.durable_snapshot(storage), Some(token)));
         }
         return match store.snapshot_at(storage, token.rv.unsigned_abs()) {
-            Ok(snapshot) => Ok((snapshot, Some(token.start))),
+            Ok(snapshot) => Ok((snapshot, Some(token))),
             Err(_) => Err(expired_continue_error(&token.start)),
         };
     }
