@@ -1,13 +1,12 @@
 //! Allocates cluster IPs and node ports of services; requested ones must be free.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::registry::service_allocations::ServiceAllocations;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
@@ -20,51 +19,81 @@ const NETWORK_TEXT: &str = "10.96.0.0/12";
 const STATIC_BAND: u32 = 256;
 const NODE_PORT_RANGE: std::ops::RangeInclusive<i64> = 30000..=32767;
 
-/// Cluster IPs and node ports of the other services.
-#[derive(Clone)]
-struct Allocations {
-    services: Vec<Arc<ServiceAllocations>>,
-    /// Node ports of this service, by protocol.
-    ports: BTreeSet<(String, i64)>,
+/// Cluster IPs and node ports of the other services, read when they are first needed.
+struct Allocations<'a> {
+    write: &'a PluginContext<'a>,
+    taken: OnceCell<TakenAllocations>,
 }
 
-impl Allocations {
-    fn of(write: &PluginContext<'_>) -> Self {
-        let r = write.request;
-        let mut services = write.reader.service_allocations();
-        services.retain(|service| service.name != r.name || service.namespace != r.namespace);
+/// The IPv4 addresses, and the node ports by protocol.
+#[derive(Default)]
+struct TakenAllocations {
+    addresses: HashSet<Ipv4Addr>,
+    ports: BTreeMap<String, HashSet<i64>>,
+}
+
+impl<'a> Allocations<'a> {
+    fn of(write: &'a PluginContext<'a>) -> Self {
         Self {
-            services,
-            ports: BTreeSet::new(),
+            write,
+            taken: OnceCell::new(),
         }
     }
 
-    fn has_address(&self, address: &str) -> bool {
-        let mut all = self.services.iter().flat_map(|s| &s.addresses);
-        all.any(|taken| taken == address)
+    fn taken(&self) -> &TakenAllocations {
+        self.taken.get_or_init(|| {
+            let own = self.write.request;
+            let mut taken = TakenAllocations::default();
+            for service in self.write.reader.service_allocations() {
+                if service.name == own.name && service.namespace == own.namespace {
+                    continue;
+                }
+                let addresses = service.addresses.iter();
+                taken
+                    .addresses
+                    .extend(addresses.filter_map(|address| address.parse::<Ipv4Addr>().ok()));
+                for (protocol, port) in &service.ports {
+                    match taken.ports.get_mut(protocol) {
+                        Some(ports) => {
+                            ports.insert(*port);
+                        }
+                        None => {
+                            taken.ports.insert(protocol.clone(), HashSet::from([*port]));
+                        }
+                    }
+                }
+            }
+            taken
+        })
+    }
+
+    fn has_address(&self, address: Ipv4Addr) -> bool {
+        self.taken().addresses.contains(&address)
     }
 
     fn has_port(&self, protocol: &str, port: i64) -> bool {
-        let all = self.services.iter().flat_map(|s| &s.ports);
-        all.chain(&self.ports)
-            .any(|(p, number)| *number == port && p == protocol)
+        let ports = self.taken().ports.get(protocol);
+        ports.is_some_and(|ports| ports.contains(&port))
     }
 
-    fn free_address(&self, write: &PluginContext<'_>) -> Option<String> {
+    fn free_address(&self) -> Option<Ipv4Addr> {
         let (first, count) = (u32::from(SERVICE_CIDR.0), SERVICE_CIDR.1);
         let size = count - STATIC_BAND - 1;
-        let start = random_number(write, size);
+        let start = random_number(self.write, size);
         (0..size)
-            .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % size).to_string())
-            .find(|address| !self.has_address(address))
+            .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % size))
+            .find(|address| !self.has_address(*address))
     }
 
-    fn free_port(&self, write: &PluginContext<'_>, protocol: &str) -> Option<i64> {
+    /// A free port that is not one of `own`, the node ports of this service by protocol.
+    fn free_port(&self, protocol: &str, own: &BTreeSet<(String, i64)>) -> Option<i64> {
         let size = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
-        let start = random_number(write, size);
+        let start = random_number(self.write, size);
+        let own = own.iter().filter(|(p, _)| p == protocol);
+        let own: HashSet<i64> = own.map(|(_, port)| *port).collect();
         (0..size)
             .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % size))
-            .find(|port| !self.has_port(protocol, *port))
+            .find(|port| !self.has_port(protocol, *port) && !own.contains(port))
     }
 }
 
@@ -96,7 +125,7 @@ pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result
     if kind == "LoadBalancer"
         && service.text("/spec/externalTrafficPolicy") == "Local"
         && service.int("/spec/healthCheckNodePort") == 0
-        && let Some(port) = taken.free_port(write, "TCP")
+        && let Some(port) = taken.free_port("TCP", &BTreeSet::new())
     {
         service["spec"]["healthCheckNodePort"] = port.into();
     }
@@ -174,7 +203,7 @@ fn init_ip_family_fields(service: &mut Value) {
 
 fn address(
     write: &PluginContext<'_>,
-    taken: &Allocations,
+    taken: &Allocations<'_>,
     service: &mut Value,
     errors: &mut Vec<FieldError>,
 ) -> Result<(), ApiError> {
@@ -182,8 +211,9 @@ fn address(
     let before = write.request.old_object.map(|o| o.text("/spec/clusterIP"));
     if own.is_empty() {
         let free = taken
-            .free_address(write)
-            .ok_or_else(|| range_full_error("serviceIP"))?;
+            .free_address()
+            .ok_or_else(|| range_full_error("serviceIP"))?
+            .to_string();
         let spec = service.object_mut("spec");
         spec["clusterIPs"] = json!([free]);
         spec["clusterIP"] = free.into();
@@ -199,7 +229,7 @@ fn address(
                 "the provided IP ({own}) is not in the valid range. The range of valid IPs is {NETWORK_TEXT}"
             )
         }
-        Ok(_) if taken.has_address(&own) => "provided IP is already allocated".to_string(),
+        Ok(ip) if taken.has_address(ip) => "provided IP is already allocated".to_string(),
         Ok(_) => return Ok(()),
     };
     errors.push(FieldError::invalid(
@@ -217,7 +247,7 @@ fn range_full_error(resource: &str) -> ApiError {
 
 fn node_ports(
     write: &PluginContext<'_>,
-    taken: &Allocations,
+    taken: &Allocations<'_>,
     service: &mut Value,
     wants: bool,
     errors: &mut Vec<FieldError>,
@@ -234,10 +264,10 @@ fn node_ports(
         .unwrap_or_default();
     // Ports with the same number but different protocols share a node port.
     let mut shared: Vec<(i64, String, i64)> = Vec::new();
-    let mut given = taken.clone();
+    // Node ports of this service, by protocol.
     let ports = service.list("/spec/ports").iter();
-    let named = ports.map(|p| (p.text("/protocol").to_string(), p.int("/nodePort")));
-    let named: Vec<_> = named.filter(|(_, n)| *n != 0).collect();
+    let given = ports.map(|p| (p.text("/protocol").to_string(), p.int("/nodePort")));
+    let mut given: BTreeSet<(String, i64)> = given.filter(|(_, n)| *n != 0).collect();
     for (i, port) in service
         .object_mut("spec")
         .items_mut("ports")
@@ -270,17 +300,19 @@ fn node_ports(
         if !wants {
             continue;
         }
-        given.ports.extend(named.iter().cloned());
         let sibling = shared.iter().find(|(p, proto, n)| {
-            *p == number && *proto != protocol && !given.has_port(&protocol, *n)
+            *p == number
+                && *proto != protocol
+                && !taken.has_port(&protocol, *n)
+                && !given.contains(&(protocol.clone(), *n))
         });
         let free = match sibling {
             Some((_, _, n)) => Some(*n),
-            None => given.free_port(write, &protocol),
+            None => taken.free_port(&protocol, &given),
         };
         let free = free.ok_or_else(|| range_full_error("nodePort"))?;
         port["nodePort"] = free.into();
-        given.ports.insert((protocol.clone(), free));
+        given.insert((protocol.clone(), free));
         shared.push((number, protocol, free));
     }
     Ok(())
@@ -354,6 +386,19 @@ mod tests {
         };
         assert!(own(30001).ends_with("Invalid value: 30001: provided port is already allocated"));
         assert!(own(80).ends_with("The range of valid ports is 30000-32767"));
+    }
+
+    #[test]
+    fn each_port_of_a_protocol_gets_a_node_port_of_its_own() {
+        let ports: Vec<Value> = (1..=200)
+            .map(|port| json!({"port": port, "protocol": "TCP"}))
+            .collect();
+        let spec = json!({"type": "NodePort", "ports": ports});
+        let service = allocated(None, spec).expect("allocated");
+        let ports = service.list("/spec/ports").iter();
+        let numbers: BTreeSet<i64> = ports.map(|port| port.int("/nodePort")).collect();
+        assert_eq!(numbers.len(), 200);
+        assert!(!numbers.contains(&30001), "the port of the other service");
     }
 
     #[test]
