@@ -16,8 +16,18 @@ pub(super) struct SchedulingQueue {
     classes: HashMap<Arc<str>, EquivalenceClass>,
     /// The head of every active class.
     heads: BTreeMap<QueueKey, Arc<str>>,
-    positions: HashMap<ObjectKey, (Arc<str>, QueueKey)>,
-    arrivals: u64,
+    positions: HashMap<ObjectKey, Position>,
+    /// The number of the last [`put`](Self::put).
+    last_put: u64,
+}
+
+/// Where a pod is in the queue.
+#[derive(Clone)]
+struct Position {
+    class: Arc<str>,
+    rank: QueueKey,
+    /// The number of the [`put`](SchedulingQueue::put) that put it there.
+    put: u64,
 }
 
 #[derive(Default)]
@@ -27,40 +37,50 @@ struct EquivalenceClass {
     unschedulable: bool,
     /// Whether assigned pods may make it schedulable.
     depends_on_other_pods: bool,
-    /// Unschedulable pods that were not reported yet.
-    unreported: Vec<ObjectKey>,
+    /// Unschedulable pods that were not reported yet, in the order they were put.
+    unreported: BTreeMap<u64, ObjectKey>,
 }
 
 impl SchedulingQueue {
     /// Adds a pod, or moves it to another class at the same position.
     pub(super) fn put(&mut self, key: &ObjectKey, priority: i32, class: &str, minds_pods: bool) {
-        let rank = match self.positions.get(key) {
-            Some((known, rank)) if &**known == class && rank.0.0 == priority => return,
-            Some((_, rank)) => (Reverse(priority), rank.1),
-            None => {
-                self.arrivals += 1;
-                (Reverse(priority), self.arrivals)
-            }
-        };
+        let known = self.positions.get(key);
+        if known.is_some_and(|p| &*p.class == class && p.rank.0.0 == priority) {
+            return;
+        }
+        let put = self.last_put + 1;
+        let arrival = known.map_or(put, |position| position.rank.1);
+        let rank = (Reverse(priority), arrival);
+        self.last_put = put;
         self.remove(key);
         let name: Arc<str> = Arc::from(class);
         let class = self.classes.entry(name.clone()).or_default();
         class.depends_on_other_pods = minds_pods;
         class.pods.insert(rank, key.clone());
-        class.unreported.push(key.clone());
-        self.positions.insert(key.clone(), (name.clone(), rank));
+        class.unreported.insert(put, key.clone());
+        let position = Position {
+            class: name.clone(),
+            rank,
+            put,
+        };
+        self.positions.insert(key.clone(), position);
         self.refresh(&name);
     }
 
     /// Removes a pod.
     pub(super) fn remove(&mut self, key: &ObjectKey) -> bool {
-        let Some((name, rank)) = self.positions.remove(key) else {
+        let Some(position) = self.positions.remove(key) else {
             return false;
         };
+        let Position {
+            class: name,
+            rank,
+            put,
+        } = position;
         self.heads.remove(&rank);
         if let Some(class) = self.classes.get_mut(&name) {
             class.pods.remove(&rank);
-            class.unreported.retain(|k| k != key);
+            class.unreported.remove(&put);
             if class.pods.is_empty() {
                 self.classes.remove(&name);
             } else {
@@ -78,16 +98,18 @@ impl SchedulingQueue {
 
     /// Marks the class of a pod as unschedulable. Returns the pods to report.
     pub(super) fn mark_unschedulable(&mut self, key: &ObjectKey) -> Vec<ObjectKey> {
-        let Some((name, rank)) = self.positions.get(key).cloned() else {
+        let Some(position) = self.positions.get(key) else {
             return Vec::new();
         };
-        self.heads.remove(&rank);
-        let Some(class) = self.classes.get_mut(&name) else {
+        self.heads.remove(&position.rank);
+        let Some(class) = self.classes.get_mut(&position.class) else {
             return Vec::new();
         };
         class.unschedulable = true;
-        let mut unreported = std::mem::take(&mut class.unreported);
-        if !unreported.contains(key) {
+        let unreported = std::mem::take(&mut class.unreported);
+        let was_reported = !unreported.contains_key(&position.put);
+        let mut unreported: Vec<ObjectKey> = unreported.into_values().collect();
+        if was_reported {
             unreported.push(key.clone());
         }
         // A class may have got a new head since; an unschedulable one has none.
@@ -99,26 +121,21 @@ impl SchedulingQueue {
 
     /// Takes a new pod of an unschedulable class, which has to be reported.
     pub(super) fn take_unreported(&mut self, key: &ObjectKey) -> bool {
-        let Some((name, _)) = self.positions.get(key) else {
+        let Some(position) = self.positions.get(key) else {
             return false;
         };
-        let Some(class) = self.classes.get_mut(name) else {
+        let Some(class) = self.classes.get_mut(&position.class) else {
             return false;
         };
-        if !class.unschedulable {
-            return false;
-        }
-        let before = class.unreported.len();
-        class.unreported.retain(|k| k != key);
-        before != class.unreported.len()
+        class.unschedulable && class.unreported.remove(&position.put).is_some()
     }
 
     /// Moves the class of a pod to active.
     pub(super) fn activate(&mut self, key: &ObjectKey) {
-        let Some((name, _)) = self.positions.get(key) else {
+        let Some(position) = self.positions.get(key) else {
             return;
         };
-        let name = name.clone();
+        let name = position.class.clone();
         if let Some(class) = self.classes.get_mut(&name) {
             class.unschedulable = false;
             self.refresh(&name);
