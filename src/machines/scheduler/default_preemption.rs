@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dynamic_resources::NodeAllocations;
 use super::filter::{Filter, Nodes};
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo};
@@ -19,17 +18,17 @@ pub(super) struct Candidate {
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
-/// Finds the best candidate; `failures` are the filter failures of the nodes, in order.
+/// Finds the best candidate; `filter` has the pre-filter state of the pod, and `failures` are the filter
+/// failures of the nodes, in order.
 ///
 /// # Errors
 /// There is none; the text is the reason at the end of the message.
 pub(super) fn find_candidate(
-    pod: &PodInfo,
+    filter: &Filter<'_>,
     nodes: &Nodes,
     failures: &[FilterFailure],
-    any_pod_has_anti_affinity: bool,
-    claims: Option<&NodeAllocations<'_>>,
 ) -> Result<Candidate, String> {
+    let pod = filter.pod;
     let policy = pod.spec().and_then(|s| s.preemption_policy.as_deref());
     if policy == Some("Never") {
         return Err("not eligible due to preemptionPolicy=Never.".into());
@@ -43,23 +42,16 @@ pub(super) fn find_candidate(
     let candidates = known
         .zip(failures)
         .filter(|(_, obstacle)| obstacle.is_resolvable_by_preemption())
-        .filter_map(|(node, _)| {
-            select_victims_on_node(pod, node, nodes, any_pod_has_anti_affinity, claims)
-        })
+        .filter_map(|(node, _)| select_victims_on_node(node, filter))
         .take(CANDIDATES);
     candidates
         .min_by_key(candidate_preference)
         .ok_or_else(|| fit_error::no_victims_message(failures))
 }
 
-/// The smallest set of victims on a node.
-fn select_victims_on_node(
-    pod: &PodInfo,
-    node: &NodeInfo,
-    nodes: &Nodes,
-    any_pod_has_anti_affinity: bool,
-    claims: Option<&NodeAllocations<'_>>,
-) -> Option<Candidate> {
+/// The smallest set of victims on a node. `filter` has the pre-filter state of all nodes.
+fn select_victims_on_node(node: &NodeInfo, filter: &Filter<'_>) -> Option<Candidate> {
+    let pod = filter.pod;
     let mut lower: Vec<Arc<PodInfo>> = node
         .pods
         .values()
@@ -69,22 +61,12 @@ fn select_victims_on_node(
     if lower.is_empty() {
         return None;
     }
-    let mut trial = node.clone();
+    let (mut trial, mut filter) = (node.clone(), filter.clone());
     for victim in &lower {
         trial.remove(&victim.key);
+        filter.remove_pod(victim, &trial);
     }
-    let needs_all_nodes = any_pod_has_anti_affinity || pod.depends_on_other_pods();
-    let fits = |trial: &NodeInfo| {
-        fits(
-            pod,
-            trial,
-            nodes,
-            needs_all_nodes,
-            any_pod_has_anti_affinity,
-            claims,
-        )
-    };
-    if !fits(&trial) {
+    if filter.check(&trial).is_some() {
         return None;
     }
     // Reprieve the most important pods first: high priority, then early start.
@@ -92,8 +74,10 @@ fn select_victims_on_node(
     let mut victims = Vec::new();
     for candidate in lower {
         trial.add(candidate.clone());
-        if !fits(&trial) {
+        filter.add_pod(&candidate, &trial);
+        if filter.check(&trial).is_some() {
             trial.remove(&candidate.key);
+            filter.remove_pod(&candidate, &trial);
             victims.push(candidate);
         }
     }
@@ -101,30 +85,6 @@ fn select_victims_on_node(
         node: node.name.clone(),
         victims,
     })
-}
-
-fn fits(
-    pod: &PodInfo,
-    trial: &NodeInfo,
-    nodes: &Nodes,
-    needs_all_nodes: bool,
-    any_pod_has_anti_affinity: bool,
-    claims: Option<&NodeAllocations<'_>>,
-) -> bool {
-    if !needs_all_nodes {
-        return Filter::new(pod, std::iter::empty(), false)
-            .with_claims(claims)
-            .check(trial)
-            .is_none();
-    }
-    let with_trial = nodes.values().map(|node| match node.name == trial.name {
-        true => trial,
-        false => node,
-    });
-    Filter::new(pod, with_trial, any_pod_has_anti_affinity)
-        .with_claims(claims)
-        .check(trial)
-        .is_none()
 }
 
 /// Order of preference: low victim priorities, few victims, late start.

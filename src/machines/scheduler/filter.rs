@@ -19,6 +19,7 @@ pub(super) type Nodes = BTreeMap<String, NodeInfo>;
 const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
 
 /// A pod with the pre-filter state of all nodes.
+#[derive(Clone)]
 pub(super) struct Filter<'a> {
     pub(super) pod: &'a PodInfo,
     pub(super) spread: PodTopologySpread<'a>,
@@ -45,6 +46,23 @@ impl<'a> Filter<'a> {
     /// The filter with the claims of the pod.
     pub(super) fn with_claims(self, claims: Option<&'a NodeAllocations<'a>>) -> Self {
         Self { claims, ..self }
+    }
+
+    /// Updates the state for a pod that is added to a node, as upstream's `AddPod`.
+    pub(super) fn add_pod(&mut self, other: &PodInfo, node: &NodeInfo) {
+        self.count_pod(other, node, 1);
+    }
+
+    /// Updates the state for a pod that is removed from a node, as upstream's `RemovePod`.
+    pub(super) fn remove_pod(&mut self, other: &PodInfo, node: &NodeInfo) {
+        self.count_pod(other, node, -1);
+    }
+
+    fn count_pod(&mut self, other: &PodInfo, node: &NodeInfo, number: i64) {
+        let others = std::iter::once(other);
+        self.spread.count_pods(self.pod, others, node, number);
+        self.inter_pod_affinity
+            .count_pod(self.pod, other, node, number);
     }
 
     /// The first filter failure of the pod on this node.
@@ -155,4 +173,81 @@ pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<F
         _ => 4,
     });
     (!short.is_empty()).then_some(FilterFailure::NodeResourcesFit(short, too_small))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A pod of the application `a` or `b`, with affinity, anti-affinity or spread constraints by `kind`.
+    fn pod(name: &str, app: &str, kind: usize) -> Arc<PodInfo> {
+        let term = |app: &str| {
+            json!({"requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}}]})
+        };
+        let spread = json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable":
+            "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "a"}}}]);
+        let spec = match kind {
+            0 => json!({}),
+            1 => json!({"affinity": {"podAffinity": term("a")}}),
+            2 => json!({"affinity": {"podAntiAffinity": term("b")}}),
+            _ => json!({"topologySpreadConstraints": spread}),
+        };
+        let metadata = json!({"namespace": "ns", "name": name, "labels": {"app": app}});
+        let pod = serde_json::from_value(json!({"metadata": metadata, "spec": spec}));
+        Arc::new(PodInfo::of(Arc::new(pod.unwrap())))
+    }
+
+    fn nodes() -> Nodes {
+        let zones = [("n0", "x"), ("n1", "x"), ("n2", "y")];
+        let node = |(name, zone): (&str, &str)| {
+            let node = json!({
+                "metadata": {"name": name, "labels": {"zone": zone}},
+                "status": {"allocatable": {"pods": "20"}},
+            });
+            let mut info = NodeInfo::named(name);
+            info.set_node(Some(Arc::new(serde_json::from_value(node).unwrap())));
+            (name.to_owned(), info)
+        };
+        zones.map(node).into()
+    }
+
+    proptest! {
+        #[test]
+        fn an_updated_state_is_that_of_all_nodes(
+            incoming in (any::<bool>(), 0..4usize),
+            pods in prop::collection::vec((0..3usize, any::<bool>(), 0..4usize), 0..8),
+            removed in prop::collection::vec(any::<bool>(), 8),
+            added_again in prop::collection::vec(any::<bool>(), 8),
+        ) {
+            let app = |is_a: bool| if is_a { "a" } else { "b" };
+            let incoming = pod("incoming", app(incoming.0), incoming.1);
+            let mut nodes = nodes();
+            let mut placed = Vec::new();
+            for (i, (node, is_a, kind)) in pods.into_iter().enumerate() {
+                let pod = pod(&format!("p{i}"), app(is_a), kind);
+                nodes.get_mut(&format!("n{node}")).unwrap().add(pod.clone());
+                placed.push((format!("n{node}"), pod));
+            }
+            let mut updated = Filter::new(&incoming, nodes.values(), true);
+            for (i, (node, pod)) in placed.iter().enumerate().filter(|(i, _)| removed[*i]) {
+                let node = nodes.get_mut(node).unwrap();
+                node.remove(&pod.key);
+                updated.remove_pod(pod, node);
+                if added_again[i] {
+                    node.add(pod.clone());
+                    updated.add_pod(pod, node);
+                }
+            }
+            let computed = Filter::new(&incoming, nodes.values(), true);
+            for node in nodes.values() {
+                prop_assert_eq!(updated.check(node), computed.check(node));
+            }
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! The InterPodAffinity plugin: required affinity and anti-affinity of the pod and of existing
 //! pods.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 use k8s_openapi::api::core::v1::PodAffinityTerm;
 
@@ -12,16 +14,20 @@ use super::{NodeInfo, PodInfo};
 /// A topology domain: the index of a term, and the value of its topology label.
 type Domain = (usize, String);
 
-/// The pre-filter state of a pod.
+/// The pre-filter state of a pod: the number of existing pods that match in each domain, where it is not
+/// zero.
+#[derive(Clone)]
 pub(super) struct InterPodAffinity<'a> {
     affinity: &'a [PodAffinityTerm],
     anti: &'a [PodAffinityTerm],
-    affinity_domains: HashSet<Domain>,
-    anti_affinity_domains: HashSet<Domain>,
+    affinity_domains: HashMap<Domain, i64>,
+    anti_affinity_domains: HashMap<Domain, i64>,
     /// Domains, by label and value, that the anti-affinity of existing pods excludes.
-    existing_anti_affinity_domains: HashSet<(String, String)>,
-    /// No existing pod matches the affinity but the pod itself does: it may be the first.
-    is_first_match: bool,
+    existing_anti_affinity_domains: HashMap<(String, String), i64>,
+    /// Whether the pod matches its own affinity.
+    self_match: bool,
+    /// Whether existing pods can matter.
+    counts_pods: bool,
 }
 
 impl<'a> InterPodAffinity<'a> {
@@ -32,38 +38,45 @@ impl<'a> InterPodAffinity<'a> {
         nodes: impl Iterator<Item = &'n NodeInfo>,
         any_pod_has_anti_affinity: bool,
     ) -> Self {
+        let (affinity, anti) = (pod.affinity_terms(), pod.anti_affinity_terms());
         let mut state = Self {
-            affinity: pod.affinity_terms(),
-            anti: pod.anti_affinity_terms(),
-            affinity_domains: HashSet::new(),
-            anti_affinity_domains: HashSet::new(),
-            existing_anti_affinity_domains: HashSet::new(),
-            is_first_match: false,
+            affinity,
+            anti,
+            affinity_domains: HashMap::new(),
+            anti_affinity_domains: HashMap::new(),
+            existing_anti_affinity_domains: HashMap::new(),
+            self_match: affinity.iter().all(|term| term_matches(term, pod, pod)),
+            counts_pods: !affinity.is_empty() || !anti.is_empty() || any_pod_has_anti_affinity,
         };
-        let own = !state.affinity.is_empty() || !state.anti.is_empty();
-        if !own && !any_pod_has_anti_affinity {
+        if !state.counts_pods {
             return state;
         }
         for node in nodes {
-            for other in node.pods.values().filter(|p| p.key != pod.key) {
-                state.count_pod(pod, other, node);
+            for other in node.pods.values() {
+                state.count_pod(pod, other, node, 1);
             }
         }
-        state.is_first_match = state.affinity_domains.is_empty()
-            && state
-                .affinity
-                .iter()
-                .all(|term| term_matches(term, pod, pod));
         state
     }
 
-    fn count_pod(&mut self, pod: &PodInfo, other: &PodInfo, node: &NodeInfo) {
+    /// Adds `number` to the counts that an existing pod on a node belongs to: 1 for a pod that is added, -1
+    /// for one that is removed.
+    pub(super) fn count_pod(
+        &mut self,
+        pod: &PodInfo,
+        other: &PodInfo,
+        node: &NodeInfo,
+        number: i64,
+    ) {
+        if !self.counts_pods || other.key == pod.key {
+            return;
+        }
         let labels = node.labels();
         // Affinity requires one pod that matches all terms.
         if !self.affinity.is_empty() && self.affinity.iter().all(|t| term_matches(t, pod, other)) {
             for (index, term) in self.affinity.iter().enumerate() {
                 if let Some(value) = labels.get(&term.topology_key) {
-                    self.affinity_domains.insert((index, value.clone()));
+                    add(&mut self.affinity_domains, (index, value.clone()), number);
                 }
             }
         }
@@ -71,15 +84,16 @@ impl<'a> InterPodAffinity<'a> {
             if term_matches(term, pod, other)
                 && let Some(value) = labels.get(&term.topology_key)
             {
-                self.anti_affinity_domains.insert((index, value.clone()));
+                let domain = (index, value.clone());
+                add(&mut self.anti_affinity_domains, domain, number);
             }
         }
         for term in other.anti_affinity_terms() {
             if term_matches(term, other, pod)
                 && let Some(value) = labels.get(&term.topology_key)
             {
-                self.existing_anti_affinity_domains
-                    .insert((term.topology_key.clone(), value.clone()));
+                let domain = (term.topology_key.clone(), value.clone());
+                add(&mut self.existing_anti_affinity_domains, domain, number);
             }
         }
     }
@@ -87,27 +101,46 @@ impl<'a> InterPodAffinity<'a> {
     /// The filter failure on this node.
     pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let labels = node.labels();
+        // No existing pod matches the affinity but the pod itself does: it may be the first.
+        let is_first_match = self.affinity_domains.is_empty() && self.self_match;
         let satisfied = |(index, term): (usize, &PodAffinityTerm)| {
             labels.get(&term.topology_key).is_some_and(|value| {
-                self.is_first_match || self.affinity_domains.contains(&(index, value.clone()))
+                is_first_match || self.affinity_domains.contains_key(&(index, value.clone()))
             })
         };
         if !self.affinity.iter().enumerate().all(satisfied) {
             return Some(FilterFailure::PodAffinity);
         }
         let not_violated = |(index, term): (usize, &PodAffinityTerm)| {
-            labels
-                .get(&term.topology_key)
-                .is_none_or(|value| !self.anti_affinity_domains.contains(&(index, value.clone())))
+            labels.get(&term.topology_key).is_none_or(|value| {
+                !self
+                    .anti_affinity_domains
+                    .contains_key(&(index, value.clone()))
+            })
         };
         if !self.anti.iter().enumerate().all(not_violated) {
             return Some(FilterFailure::PodAntiAffinity);
         }
         let refused = self
             .existing_anti_affinity_domains
-            .iter()
+            .keys()
             .any(|(key, value)| labels.get(key) == Some(value));
         refused.then_some(FilterFailure::ExistingPodsAntiAffinity)
+    }
+}
+
+/// Adds a number to a count; a count of zero is removed.
+fn add<K: Eq + Hash>(counts: &mut HashMap<K, i64>, key: K, number: i64) {
+    match counts.entry(key) {
+        Entry::Occupied(mut count) => {
+            *count.get_mut() += number;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        Entry::Vacant(count) => {
+            count.insert(number);
+        }
     }
 }
 

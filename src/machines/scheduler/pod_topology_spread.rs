@@ -10,10 +10,12 @@ use super::selector;
 use super::{NodeInfo, PodInfo, taint_toleration};
 
 /// A pod's hard constraints, with the number of matching pods per domain.
+#[derive(Clone)]
 pub(super) struct PodTopologySpread<'a> {
     rules: Vec<SpreadConstraint<'a>>,
 }
 
+#[derive(Clone)]
 struct SpreadConstraint<'a> {
     constraint: &'a TopologySpreadConstraint,
     domains: BTreeMap<String, i64>,
@@ -31,41 +33,54 @@ impl<'a> PodTopologySpread<'a> {
         let hard = constraints
             .iter()
             .filter(|c| c.when_unsatisfiable == "DoNotSchedule");
-        let mut rules: Vec<SpreadConstraint<'a>> = hard
+        let rules: Vec<SpreadConstraint<'a>> = hard
             .map(|constraint| SpreadConstraint {
                 constraint,
                 domains: BTreeMap::new(),
                 self_match: matches_constraint(constraint, pod, pod),
             })
             .collect();
-        if rules.is_empty() {
-            return Self { rules };
+        let mut state = Self { rules };
+        if !state.rules.is_empty() {
+            for node in nodes {
+                state.count_pods(pod, node.pods.values().map(|other| &**other), node, 1);
+            }
         }
-        let keys: Vec<String> = rules
-            .iter()
-            .map(|r| r.constraint.topology_key.clone())
-            .collect();
-        for node in nodes.filter(|n| n.node.is_some()) {
-            // Only nodes with all topology keys count.
-            if !keys.iter().all(|key| node.labels().contains_key(key)) {
+        state
+    }
+
+    /// Adds `number` to the counts for each of these pods on a node that matches: 1 for pods that are added,
+    /// -1 for pods that are removed.
+    pub(super) fn count_pods<'p>(
+        &mut self,
+        pod: &PodInfo,
+        others: impl Iterator<Item = &'p PodInfo> + Clone,
+        node: &NodeInfo,
+        number: i64,
+    ) {
+        let has_key = |rule: &SpreadConstraint<'_>| {
+            let key = &rule.constraint.topology_key;
+            node.labels().contains_key(key)
+        };
+        // Only nodes with all topology keys count.
+        if node.node.is_none() || !self.rules.iter().all(has_key) {
+            return;
+        }
+        for rule in &mut self.rules {
+            if !node_is_included(rule.constraint, pod, node) {
                 continue;
             }
-            for rule in &mut rules {
-                if !node_is_included(rule.constraint, pod, node) {
-                    continue;
-                }
-                let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
-                    continue;
-                };
-                let matching = node.pods.values().filter(|other| {
-                    other.key.namespace == pod.key.namespace
-                        && !other.terminating()
-                        && matches_constraint(rule.constraint, pod, other)
-                });
-                *rule.domains.entry(domain.clone()).or_default() += matching.count() as i64;
-            }
+            let Some(domain) = node.labels().get(&rule.constraint.topology_key) else {
+                continue;
+            };
+            let matching = others.clone().filter(|other| {
+                other.key.namespace == pod.key.namespace
+                    && !other.terminating()
+                    && matches_constraint(rule.constraint, pod, other)
+            });
+            let count = rule.domains.entry(domain.clone()).or_default();
+            *count += matching.count() as i64 * number;
         }
-        Self { rules }
     }
 
     /// The filter failure if the skew on this node would be too large.

@@ -145,6 +145,7 @@ impl SchedulerState {
     fn scheduling_cycle(&self, pod: &Arc<PodInfo>) -> (Outcome, usize) {
         let any_pod_has_anti_affinity = self.pods_with_anti_affinity > 0;
         let start = self.next_start_node_index;
+        let filter = Filter::new(pod, self.nodes.values(), any_pod_has_anti_affinity);
         let claims = match pod.needs_devices() {
             true => NodeAllocations::pre_filter(&self.dra, pod),
             false => Ok(None),
@@ -155,12 +156,11 @@ impl SchedulerState {
                 let nodes = self.nodes.values().filter(|n| n.node.is_some()).count();
                 let failures = vec![FilterFailure::PreFilter(reason); nodes];
                 let post_filter = Some("no new claims to deallocate");
-                return (self.post_filter(pod, &failures, None, post_filter), start);
+                return (self.post_filter(&filter, &failures, post_filter), start);
             }
         };
         let claims = claims.as_ref();
-        let filter =
-            Filter::new(pod, self.nodes.values(), any_pod_has_anti_affinity).with_claims(claims);
+        let filter = filter.with_claims(claims);
         let (found, next_start) = self.find_node(&filter);
         let failures = match found {
             Ok(node) => {
@@ -193,7 +193,7 @@ impl SchedulerState {
             return (outcome, next_start);
         }
         let post_filter = claims.map(|_| "still not schedulable");
-        let outcome = self.post_filter(pod, &failures, claims, post_filter);
+        let outcome = self.post_filter(&filter, &failures, post_filter);
         (outcome, next_start)
     }
 
@@ -234,18 +234,11 @@ impl SchedulerState {
     /// Preemption, or the message of the failure.
     fn post_filter(
         &self,
-        pod: &PodInfo,
+        filter: &Filter<'_>,
         failures: &[FilterFailure],
-        claims: Option<&NodeAllocations<'_>>,
         post_filter: Option<&str>,
     ) -> Outcome {
-        let candidate = default_preemption::find_candidate(
-            pod,
-            &self.nodes,
-            failures,
-            self.pods_with_anti_affinity > 0,
-            claims,
-        );
+        let candidate = default_preemption::find_candidate(filter, &self.nodes, failures);
         match candidate {
             Ok(candidate) => Outcome::Preempt {
                 candidate,
