@@ -1,12 +1,14 @@
 //! The HTTP server of the API server, the kubelets, the webhooks, and the health and metrics
 //! endpoints: a listener with optional TLS, limits on connections and headers, and graceful
-//! shutdown. A TLS client for servers whose certificates are not verified.
+//! shutdown. HTTP/1 connections within the process, and a TLS client for servers whose certificates
+//! are not verified.
 //!
 //! Must not depend on other crates of the lab or on the served APIs.
 
 mod certificate_subject;
 mod connection;
 mod connection_pool;
+mod memory_connection;
 mod server;
 mod service;
 mod tls_client;
@@ -14,6 +16,7 @@ mod tls_client;
 pub use certificate_subject::CertificateSubject;
 pub use connection::{PeerAddr, PeerCertificates};
 pub use connection_pool::{ConnectionSlot, UnauthenticatedLimits};
+pub use memory_connection::{memory_connection, serve_http1, text_response};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;
 pub use tls_client::{TlsConnectError, connect_tls, connect_tls_insecure};

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use tower::service_fn;
 
 use kueue_lab_api::config::ControllerHealth;
-use kueue_lab_http::{HttpServer, Limits};
+use kueue_lab_http::{HttpServer, Limits, text_response};
 use kueue_lab_runtime::Tasks;
 
 /// HTTP/1 only.
@@ -130,11 +129,7 @@ fn respond(
             plain,
         ),
     };
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static(kind);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    text_response(status, kind, text)
 }
 
 #[cfg(test)]

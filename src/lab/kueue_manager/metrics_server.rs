@@ -1,21 +1,19 @@
 //! The metrics server of the controller manager, in the network of its Pod.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::AUTHORIZATION;
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::{Api, PostParams};
+use kueue_lab_http::{memory_connection, serve_http1, text_response};
 use kueue_lab_machines::kubelet::PodConnection;
 use kueue_lab_metrics::CONTENT_TYPE as METRICS_CONTENT_TYPE;
 use kueue_lab_runtime::Context;
@@ -29,8 +27,6 @@ use super::{METRICS_SERVICE, NAMESPACE};
 pub(super) const METRICS_PORT: u16 = 8443;
 /// The path of the metrics.
 const PATH: &str = "/metrics";
-/// Bytes that are buffered in each direction of a connection.
-const BUFFER: usize = 64 << 10;
 
 /// Serves the metrics of the controller over TLS, to users that may `get` the path.
 pub(super) struct MetricsServer {
@@ -55,20 +51,15 @@ impl MetricsServer {
     pub(super) fn connect(self: &Arc<Self>, client: Option<IpAddr>) -> Option<PodConnection> {
         let tls = self.tls.get_or_init(|| self.acceptor()).clone()?;
         let needs_credentials = client.is_some();
-        let (client, connection) = tokio::io::duplex(BUFFER);
+        let (client, connection) = memory_connection();
         let server = self.clone();
         self.context.tasks.spawn("metrics-connection", async move {
             let connection = match tls.accept(connection).await {
                 Ok(connection) => connection,
                 Err(error) => return tracing::debug!(%error, "TLS of a metrics connection failed"),
             };
-            let service = service_fn(move |request: Request<Incoming>| {
-                let server = server.clone();
-                async move { Ok::<_, Infallible>(server.respond(request, needs_credentials).await) }
-            });
-            let builder = hyper::server::conn::http1::Builder::new();
-            let served = builder.serve_connection(TokioIo::new(connection), service);
-            if let Err(error) = served.await {
+            let respond = |request| server.respond(request, needs_credentials);
+            if let Err(error) = serve_http1(connection, respond).await {
                 tracing::debug!(%error, "metrics connection failed");
             }
         });
@@ -104,7 +95,7 @@ impl MetricsServer {
             (PATH, &Method::GET) => {
                 let controller = self.instances.current().get();
                 let metrics = self.instances.metrics().text(Some(controller.shared()));
-                response(StatusCode::OK, METRICS_CONTENT_TYPE, metrics)
+                text_response(StatusCode::OK, METRICS_CONTENT_TYPE, metrics)
             }
             (PATH, _) => text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n"),
             _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
@@ -165,13 +156,5 @@ impl MetricsServer {
 }
 
 fn text(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
-    response(status, "text/plain; charset=utf-8", text.to_owned())
-}
-
-fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static(kind);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    text_response(status, "text/plain; charset=utf-8", text.to_owned())
 }

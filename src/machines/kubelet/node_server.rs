@@ -1,15 +1,11 @@
 //! The endpoints of the kubelet of a node, as `nodes/proxy` reaches them: health, pods and metrics.
 
-use std::convert::Infallible;
-
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::ALLOW;
+use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Node;
+use kueue_lab_http::{memory_connection, serve_http1, text_response};
 use kueue_lab_streaming::port_forward::PodConnection;
 use serde_json::json;
 
@@ -18,8 +14,6 @@ use crate::pods::phase;
 
 /// The default port of a kubelet, if the status of its node has none.
 const KUBELET_PORT: i32 = 10250;
-/// Bytes that are buffered in each direction of a connection.
-const BUFFER: usize = 64 << 10;
 
 impl Kubelet {
     /// Connects to the kubelet of a node.
@@ -36,16 +30,13 @@ impl Kubelet {
                 "dial tcp {name}:{port}: connect: connection refused"
             ));
         }
-        let (client, connection) = tokio::io::duplex(BUFFER);
+        let (client, connection) = memory_connection();
         let (kubelet, name) = (self.clone(), name.to_owned());
         let tasks = self.shared().context.tasks.clone();
         tasks.spawn("kubelet-connection", async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                let response = kubelet.respond(&name, request.method(), request.uri().path());
-                async move { Ok::<_, Infallible>(response) }
+            let serving = serve_http1(connection, async |request| {
+                kubelet.respond(&name, request.method(), request.uri().path())
             });
-            let builder = hyper::server::conn::http1::Builder::new();
-            let serving = builder.serve_connection(TokioIo::new(connection), service);
             if let Err(error) = serving.await {
                 tracing::debug!(%error, "connection to a kubelet failed");
             }
@@ -57,7 +48,7 @@ impl Kubelet {
         const TEXT: &str = "text/plain; charset=utf-8";
         if !matches!(*method, Method::GET | Method::HEAD) {
             let text = "405: Method Not Allowed".into();
-            let mut response = response(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+            let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
             let allowed = HeaderValue::from_static("GET, HEAD");
             response.headers_mut().insert(ALLOW, allowed);
             return response;
@@ -65,13 +56,13 @@ impl Kubelet {
         let pods = || self.shared().pods.by_index("node", node);
         match path.trim_end_matches('/') {
             "/healthz" | "/healthz/ping" | "/healthz/log" | "/healthz/syncloop" => {
-                response(StatusCode::OK, TEXT, "ok".into())
+                text_response(StatusCode::OK, TEXT, "ok".into())
             }
             "/pods" => {
                 let pods: Vec<_> = pods().iter().map(|pod| (**pod).clone()).collect();
                 let list =
                     json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods});
-                response(StatusCode::OK, "application/json", list.to_string())
+                text_response(StatusCode::OK, "application/json", list.to_string())
             }
             "/metrics" => {
                 let running = pods().iter().filter(|pod| phase(pod) == "Running").count();
@@ -84,9 +75,9 @@ impl Kubelet {
                      # TYPE kubelet_running_pods gauge\n\
                      kubelet_running_pods {running}\n"
                 );
-                response(StatusCode::OK, "text/plain; version=0.0.4", text)
+                text_response(StatusCode::OK, "text/plain; version=0.0.4", text)
             }
-            _ => response(StatusCode::NOT_FOUND, TEXT, "404 page not found\n".into()),
+            _ => text_response(StatusCode::NOT_FOUND, TEXT, "404 page not found\n".into()),
         }
     }
 }
@@ -96,12 +87,4 @@ fn kubelet_port(node: &Node) -> i32 {
     let endpoints = status.and_then(|s| s.daemon_endpoints.as_ref());
     let endpoint = endpoints.and_then(|e| e.kubelet_endpoint.as_ref());
     endpoint.map_or(KUBELET_PORT, |endpoint| endpoint.port)
-}
-
-fn response(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
 }

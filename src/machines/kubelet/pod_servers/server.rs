@@ -1,16 +1,14 @@
 //! Which server a container runs, and its connections.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Container as ContainerSpec;
+use kueue_lab_http::{memory_connection, serve_http1, text_response};
 use kueue_lab_streaming::port_forward::PodConnection;
 use tokio::sync::watch;
 
@@ -18,9 +16,6 @@ use super::super::pod_workers::Kubelet;
 use super::super::streams::image_name;
 use super::agnhost;
 use kueue_lab_runtime::ObjectKey;
-
-/// Bytes that are buffered in each direction of a connection.
-const BUFFER: usize = 64 << 10;
 
 /// A server in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,15 +117,10 @@ pub(crate) fn serve(
     context: ServerContext,
     mut ended: watch::Receiver<Option<Timestamp>>,
 ) -> PodConnection {
-    let (client, connection) = tokio::io::duplex(BUFFER);
+    let (client, connection) = memory_connection();
     let tasks = context.kubelet.shared().context.tasks.clone();
     tasks.spawn("pod-connection", async move {
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (server, context) = (server.clone(), context.clone());
-            async move { Ok::<_, Infallible>(respond(&server, &context, request).await) }
-        });
-        let builder = hyper::server::conn::http1::Builder::new();
-        let serving = builder.serve_connection(TokioIo::new(connection), service);
+        let serving = serve_http1(connection, |request| respond(&server, &context, request));
         tokio::select! {
             result = serving => {
                 if let Err(error) = result {
@@ -152,8 +142,8 @@ async fn respond(
         PodServer::NetExec => agnhost::net_exec(context, request).await,
         PodServer::ServeHostname => text(StatusCode::OK, context.key.name.clone()),
         PodServer::Page(kind, page) => match request.uri().path() {
-            "/" | "/index.html" => with_type(StatusCode::OK, kind, page.clone()),
-            _ => with_type(
+            "/" | "/index.html" => text_response(StatusCode::OK, kind, page.clone()),
+            _ => text_response(
                 StatusCode::NOT_FOUND,
                 "text/html",
                 "404 page not found\n".into(),
@@ -164,17 +154,7 @@ async fn respond(
 
 /// A plain-text response.
 pub(super) fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
-    with_type(status, "text/plain; charset=utf-8", text)
-}
-
-fn with_type(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
-    *response.status_mut() = status;
-    let kind = http::HeaderValue::from_static(kind);
-    response
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, kind);
-    response
+    text_response(status, "text/plain; charset=utf-8", text)
 }
 
 #[cfg(test)]
