@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
+use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DeleteParams;
@@ -317,34 +318,38 @@ impl PodJob {
         env: &IntegrationContext,
         pods: &[Pod],
     ) -> Result<(), JobError> {
-        let Some(group) = &self.group else {
-            return Ok(());
-        };
-        group.expect_uids(pods);
-        let all = pods.iter().map(async |pod| {
-            let removed = delete_excess_pod(env, pod).await;
-            if removed.is_err() {
-                group.observed_uid(pod);
-            }
-            removed
-        });
-        join_all(all).await.into_iter().collect()
+        self.write_expected(pods, |pod| delete_excess_pod(env, pod).map_ok(|()| true))
+            .await
     }
 
     /// Removes the finalizer of pods.
     async fn finalize_pods(&self, env: &IntegrationContext, pods: &[Pod]) -> Result<(), JobError> {
+        self.write_expected(pods, |pod| start_stop::remove_pod_finalizer(env, pod))
+            .await
+    }
+
+    /// Writes pods concurrently and expects to observe the pods that `write` has changed.
+    async fn write_expected<'a, F>(
+        &self,
+        pods: &'a [Pod],
+        write: impl Fn(&'a Pod) -> F,
+    ) -> Result<(), JobError>
+    where
+        F: Future<Output = Result<bool, JobError>>,
+    {
         let Some(group) = &self.group else {
             return Ok(());
         };
         group.expect_uids(pods);
-        let all = pods.iter().map(async |pod| {
-            let removed = start_stop::remove_pod_finalizer(env, pod).await;
-            if !matches!(removed, Ok(true)) {
-                group.observed_uid(pod);
-            }
-            removed.map(drop)
+        let writes = pods.iter().map(|pod| {
+            write(pod).map(|changed| {
+                if !matches!(changed, Ok(true)) {
+                    group.observed_uid(pod);
+                }
+                changed.map(drop)
+            })
         });
-        join_all(all).await.into_iter().collect()
+        join_all(writes).await.into_iter().collect()
     }
 
     /// Constructs the Workload of a complete group.
