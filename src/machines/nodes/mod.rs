@@ -9,6 +9,7 @@ mod node_lease;
 pub(crate) mod node_lifecycle;
 mod node_patches;
 mod node_pools;
+mod not_ready_taint;
 mod removal;
 mod resource_slices;
 pub(crate) mod taint_eviction;

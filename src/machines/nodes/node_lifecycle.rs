@@ -18,7 +18,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// The taint of a node with `Ready: False`.
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
+pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// The taint of a node with `Ready: Unknown`.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// Seconds after its creation within which a kubelet has to report the status of a node.

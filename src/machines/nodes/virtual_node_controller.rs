@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::desired_nodes::{DesiredNodes, PoolNode};
 use super::node_lease::{self, Heartbeats};
 use super::node_patches::{metadata_patch, status_patch};
+use super::not_ready_taint::NotReadyTaintWarning;
 use super::resource_slices::ResourceSlices;
 use super::virtual_node::{self, KubeletAddress, is_managed};
 use super::{ClusterType, NodePool, NodePools};
@@ -37,6 +38,8 @@ struct Shared {
     heartbeats: Heartbeats,
     /// The devices of the nodes, on an embedded cluster.
     slices: Option<ResourceSlices>,
+    /// On a cluster with controllers of its own.
+    not_ready_taint: Option<NotReadyTaintWarning>,
     changed: Notify,
 }
 
@@ -57,6 +60,7 @@ impl VirtualNodeController {
                 context: context.clone(),
                 nodes: nodes.clone(),
                 slices: is_embedded.then(|| ResourceSlices::start(context, &queue)),
+                not_ready_taint: (!is_embedded).then(NotReadyTaintWarning::default),
                 queue,
                 desired: Mutex::default(),
                 cluster_type,
@@ -254,6 +258,11 @@ impl VirtualNodeController {
             (Some(pool_node), Some(node)) if is_managed(&node) && !failed => {
                 self.update_node(&api, &pool_node, &node, kubelet.as_ref())
                     .await?;
+                let now = self.shared.context.clock.now();
+                let warning = self.shared.not_ready_taint.as_ref();
+                if let Some(delay) = warning.and_then(|warning| warning.check(&node, now)) {
+                    return Ok(ReconcileResult::RequeueAfter(delay));
+                }
             }
             (Some(_), Some(node)) if !is_managed(&node) => {
                 tracing::warn!(
