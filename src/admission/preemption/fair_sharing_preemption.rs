@@ -102,7 +102,7 @@ pub(super) fn fair_preemptions(
         _ => DEFAULT_STRATEGIES.to_vec(),
     };
     let mut progress = FairPreemptionState {
-        evaluated_candidates: EvaluatedCandidates::new(&candidates),
+        evaluated_candidates: EvaluatedCandidates::new(search.candidate_outcomes, &candidates),
         ..Default::default()
     };
 
