@@ -26,25 +26,28 @@ pub(crate) fn calculate_decayed_consumed(
     sum(&scaled(old_usage, 1.0 - alpha), &scaled(current, alpha))
 }
 
-/// The fair sharing usage of a LocalQueue: consumed usage and pending penalties, multiplied by the
-/// resource weights and divided by the weight of the LocalQueue. Infinite when that is not
-/// positive.
-pub fn calculate_usage(
-    consumed: &ExactList,
-    penalty: &ExactList,
-    weight: f64,
-    config: &AdmissionFairSharing,
-) -> f64 {
+/// The fair sharing usage of a LocalQueue: a [`weighted_sum`] divided by the weight of the
+/// LocalQueue. Infinite when that is not positive.
+pub(super) fn calculate_usage(weighted_sum: f64, weight: f64) -> f64 {
     if weight <= 0.0 {
         return f64::INFINITY;
     }
+    weighted_sum / weight
+}
+
+/// Consumed usage and pending penalties, multiplied by the resource weights.
+pub(super) fn weighted_sum(
+    consumed: &ExactList,
+    penalty: &ExactList,
+    config: &AdmissionFairSharing,
+) -> f64 {
     let mut all: Vec<(ResourceName, Decimal)> = sum(consumed, penalty).into_iter().collect();
     all.sort_by_key(|(name, _)| name.as_str());
     let weighted = all.iter().map(|(name, quantity)| {
         config.resource_weights.get(name).copied().unwrap_or(1.0) * quantity.as_f64()
     });
     // Floating point addition depends on the order.
-    weighted.fold(0.0, |total, v| total + v) / weight
+    weighted.fold(0.0, |total, v| total + v)
 }
 
 /// The factor of the newest sample in the exponential moving average.
@@ -99,10 +102,8 @@ mod tests {
     #[test]
     fn zero_weight_sorts_last() {
         let c = config(300);
-        assert_eq!(
-            calculate_usage(&ExactList::new(), &ExactList::new(), 0.0, &c),
-            f64::INFINITY
-        );
-        assert_eq!(calculate_usage(&cpu("2"), &cpu("1"), 2.0, &c), 1.5);
+        let usage = weighted_sum(&cpu("2"), &cpu("1"), &c);
+        assert_eq!(calculate_usage(usage, 0.0), f64::INFINITY);
+        assert_eq!(calculate_usage(usage, 2.0), 1.5);
     }
 }

@@ -10,6 +10,6 @@ mod test_fixtures;
 mod usage_ledger;
 
 pub(crate) use consumed_usage::calculate_decayed_consumed;
-pub use consumed_usage::{calculate_usage, local_queue_weight, sum};
+pub use consumed_usage::{local_queue_weight, sum};
 pub(crate) use entry_penalty::{entry_penalty, exact_requests};
 pub use usage_ledger::{AfsUsageLedger, UsageLedgerEntry};

@@ -1,10 +1,12 @@
 //! [`AfsUsageLedger`]: consumed usage and pending entry penalties of every LocalQueue.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 
-use super::{calculate_decayed_consumed, calculate_usage, sum};
+use super::consumed_usage::{calculate_usage, weighted_sum};
+use super::{calculate_decayed_consumed, sum};
 use crate::config::AdmissionFairSharing;
 use crate::kube::pod_requests::ExactList;
 use crate::workload::{LocalQueueKey, WorkloadKey};
@@ -72,26 +74,60 @@ impl UsageLedgerEntry {
     }
 }
 
-/// Consumed usage and pending entry penalties of every LocalQueue.
+/// An entry with its weighted sum, since comparisons of workloads need it more often than it
+/// changes.
+#[derive(Clone, Debug)]
+struct WeighedEntry {
+    entry: UsageLedgerEntry,
+    /// The weighted sum of the entry, once it is needed.
+    weighted_sum: OnceLock<f64>,
+}
+
+impl WeighedEntry {
+    fn new(entry: UsageLedgerEntry) -> Self {
+        WeighedEntry {
+            entry,
+            weighted_sum: OnceLock::new(),
+        }
+    }
+
+    /// The entry to be changed.
+    fn changed(&mut self) -> &mut UsageLedgerEntry {
+        self.weighted_sum.take();
+        &mut self.entry
+    }
+
+    fn weighted_sum(&self, config: &AdmissionFairSharing) -> f64 {
+        let UsageLedgerEntry {
+            consumed, pending, ..
+        } = &self.entry;
+        *self
+            .weighted_sum
+            .get_or_init(|| weighted_sum(consumed, pending, config))
+    }
+}
+
+/// Consumed usage and pending entry penalties of every LocalQueue. The configuration is the same in
+/// all calls.
 #[derive(Clone, Debug, Default)]
 pub struct AfsUsageLedger {
-    entries: BTreeMap<LocalQueueKey, UsageLedgerEntry>,
+    entries: BTreeMap<LocalQueueKey, WeighedEntry>,
 }
 
 impl AfsUsageLedger {
     /// The entry of a LocalQueue.
     pub fn get(&self, queue: &LocalQueueKey) -> Option<&UsageLedgerEntry> {
-        self.entries.get(queue)
+        Some(&self.entries.get(queue)?.entry)
     }
 
     /// The entry of a LocalQueue, mutably.
     pub fn get_mut(&mut self, queue: &LocalQueueKey) -> Option<&mut UsageLedgerEntry> {
-        self.entries.get_mut(queue)
+        Some(self.entries.get_mut(queue)?.changed())
     }
 
     /// Replaces the entry of a LocalQueue.
     pub fn set(&mut self, queue: LocalQueueKey, entry: UsageLedgerEntry) {
-        self.entries.insert(queue, entry);
+        self.entries.insert(queue, WeighedEntry::new(entry));
     }
 
     /// Deletes the entry of a LocalQueue.
@@ -107,9 +143,7 @@ impl AfsUsageLedger {
         penalty: ExactList,
         now: Timestamp,
     ) {
-        self.entries
-            .entry(queue.clone())
-            .or_insert_with(|| UsageLedgerEntry::new(ExactList::new(), now, false))
+        self.get_mut_or_empty(queue, now)
             .set_penalty(workload, penalty);
     }
 
@@ -119,7 +153,7 @@ impl AfsUsageLedger {
         queue: &LocalQueueKey,
         workload: &WorkloadKey,
     ) -> Option<ExactList> {
-        self.entries.get_mut(queue)?.remove_penalty(workload)
+        self.get_mut(queue)?.remove_penalty(workload)
     }
 
     /// Whether a LocalQueue has pending penalties.
@@ -130,11 +164,16 @@ impl AfsUsageLedger {
 
     /// The fair sharing usage of a LocalQueue with this weight.
     pub fn usage(&self, queue: &LocalQueueKey, weight: f64, config: &AdmissionFairSharing) -> f64 {
-        let none = ExactList::new();
-        let (consumed, pending) = self
-            .get(queue)
-            .map_or((&none, &none), |e| (&e.consumed, &e.pending));
-        calculate_usage(consumed, pending, weight, config)
+        let entry = self.entries.get(queue);
+        let weighted_sum = entry.map_or(0.0, |entry| entry.weighted_sum(config));
+        calculate_usage(weighted_sum, weight)
+    }
+
+    /// The entry of a LocalQueue, mutably, without usage if there was none.
+    fn get_mut_or_empty(&mut self, queue: &LocalQueueKey, now: Timestamp) -> &mut UsageLedgerEntry {
+        let empty = || WeighedEntry::new(UsageLedgerEntry::new(ExactList::new(), now, false));
+        let entry = self.entries.entry(queue.clone());
+        entry.or_insert_with(empty).changed()
     }
 
     /// Settles the penalty of an admitted workload: decays the consumed usage with `current` in
@@ -147,10 +186,7 @@ impl AfsUsageLedger {
         now: Timestamp,
         config: &AdmissionFairSharing,
     ) {
-        let entry = self
-            .entries
-            .entry(queue.clone())
-            .or_insert_with(|| UsageLedgerEntry::new(ExactList::new(), now, false));
+        let entry = self.get_mut_or_empty(queue, now);
         entry.apply_decay(current, now, config);
         if let Some(penalty) = entry.remove_penalty(workload) {
             entry.consumed = sum(&entry.consumed, &penalty);
@@ -161,6 +197,7 @@ impl AfsUsageLedger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::afs::test_fixtures::config;
     use crate::resources::{Decimal, ResourceName};
 
     fn list(name: &str, quantity: &str) -> ExactList {
@@ -198,6 +235,30 @@ mod tests {
             ledger.get(&queue).map(UsageLedgerEntry::pending_penalty),
             Some(&list("cpu", "3"))
         );
+    }
+
+    #[test]
+    fn usage_follows_every_change_of_an_entry() {
+        let config = config(600);
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        let wl = WorkloadKey::new("ns", "wl");
+        let now = Timestamp::UNIX_EPOCH;
+        let usage = |ledger: &AfsUsageLedger| ledger.usage(&queue, 2.0, &config);
+        assert_eq!(usage(&ledger), 0.0);
+        ledger.push_penalty(&queue, &wl, list("cpu", "2"), now);
+        assert_eq!(usage(&ledger), 1.0);
+        ledger.get_mut(&queue).unwrap().consumed = list("cpu", "4");
+        assert_eq!(usage(&ledger), 3.0);
+        let none = ExactList::new();
+        ledger.subtract_penalty_on_admission(&queue, &wl, &none, now, &config);
+        assert_eq!(usage(&ledger), 3.0);
+        ledger.push_penalty(&queue, &wl, list("cpu", "2"), now);
+        assert_eq!(usage(&ledger), 4.0);
+        ledger.remove_penalty(&queue, &wl);
+        assert_eq!(usage(&ledger), 3.0);
+        ledger.set(queue.clone(), UsageLedgerEntry::new(none, now, true));
+        assert_eq!(usage(&ledger), 0.0);
     }
 
     #[test]
