@@ -14,7 +14,7 @@ use super::informers::{DraInformers, Informers};
 use super::metric_events::{MetricEvent, MetricObservers};
 use super::scheduler::{LoopWarnings, StatusWritePacing};
 use super::settings::{ControllerConfig, Settings};
-use kueue_lab_admission::Engine;
+use kueue_lab_admission::{Engine, Gates};
 use kueue_lab_api::config::Feature;
 use kueue_lab_loops::SchedulingLoop;
 use kueue_lab_runtime::{Context, OrderedWatch, ReconcileResult, WorkQueue};
@@ -33,6 +33,8 @@ pub struct ControllerContextInner {
     pub informers: Informers,
     /// The Event recorder.
     pub recorder: EventRecorder,
+    /// The feature gates as the engine's functions take them. They never change.
+    pub(crate) engine_gates: Arc<Gates>,
     engine: Mutex<Engine>,
     /// Paces the scheduler's status writes.
     pub(crate) status_write_pacing: StatusWritePacing,
@@ -61,10 +63,12 @@ impl ControllerContext {
         let settings = Settings::new(config);
         let devices = settings.enabled(Feature::KueueDRAIntegration)
             && DraInformers::resource_api_is_served(ctx).await;
+        let engine = settings.engine();
         let shared = Self(Arc::new(ControllerContextInner {
             informers: Informers::start(ctx, settings.gates, devices),
             recorder: EventRecorder::start(ctx, &settings.instance),
-            engine: Mutex::new(Engine::new(settings.engine())),
+            engine_gates: Arc::new(engine.gates.clone()),
+            engine: Mutex::new(Engine::new(engine)),
             status_write_pacing: StatusWritePacing::default(),
             scheduling: Arc::default(),
             loop_warnings: LoopWarnings::default(),

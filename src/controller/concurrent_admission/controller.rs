@@ -134,7 +134,7 @@ pub(super) fn replace_if_written(kept: &mut Arc<Workload>, written: Option<Arc<W
 
 /// Whether a Workload is active and has no admission gate.
 pub(super) fn is_admissible(shared: &ControllerContext, wl: &Workload) -> bool {
-    predicates::is_admissible(wl, &shared.engine().config().gates)
+    predicates::is_admissible(wl, &shared.engine_gates)
 }
 
 /// Whether a Workload is evicted and still holds quota.

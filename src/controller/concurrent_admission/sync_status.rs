@@ -63,7 +63,7 @@ pub(super) async fn clear_workload_admission(
         return Ok(());
     };
     let requeued = [c::evicted::PREEMPTED, c::evicted::NODE_FAILURES].contains(&&*evicted.reason);
-    let gates = shared.engine().config().gates.clone();
+    let gates = &*shared.engine_gates;
     let reason = match gates.unadmitted_workloads_observability {
         true => q::PENDING_EVALUATION,
         false => q::PENDING,
@@ -74,7 +74,7 @@ pub(super) async fn clear_workload_admission(
             let (eviction_reason, message) = (&*evicted.reason, &*evicted.message);
             let cond = condition(wl, c::REQUEUED, requeued, eviction_reason, message, now);
             let changed = set_condition(&mut wl.status.conditions, cond);
-            unset_quota_reservation(wl, reason, message, now, &gates) || changed
+            unset_quota_reservation(wl, reason, message, now, gates) || changed
         })
         .await?;
     replace_if_written(wl, written);

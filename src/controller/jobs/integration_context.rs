@@ -60,7 +60,7 @@ impl IntegrationContext {
                 shared.settings.upstream_latency.workload_write,
             ),
             metadata_to_copy: Arc::new(MetadataToCopy::new(&shared.settings)),
-            engine_gates: Arc::new(shared.settings.engine().gates),
+            engine_gates: shared.engine_gates.clone(),
             // An invalid selector matches nothing; validation of the configuration rejects it.
             managed_jobs_namespace_selector: selector
                 .map(|s| Arc::new(Selector::from_api(Some(s)).unwrap_or(Selector::Nothing))),

@@ -79,11 +79,10 @@ async fn patch_status(
         return Ok(None);
     };
     let now = shared.now();
-    let gates = shared.engine().config().gates.clone();
     let resets_pods_ready = action.kind == ActionKind::Requeue
         && shared.settings.upstream_latency.scheduler_resets_pods_ready;
     let patch = |wl: &mut Workload| {
-        let mut changed = change.apply(wl, now, &gates);
+        let mut changed = change.apply(wl, now, &shared.engine_gates);
         if resets_pods_ready {
             changed |= reset_pods_ready(wl, now);
         }

@@ -17,8 +17,8 @@ pub(super) async fn sync_admission_gated_by(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
 ) -> kube::Result<bool> {
-    let gates = shared.engine().config().gates.clone();
-    let has_gate = predicates::has_admission_gate(wl, &gates);
+    let gates = &*shared.engine_gates;
+    let has_gate = predicates::has_admission_gate(wl, gates);
     let on = gates.admission_gated_by;
     let is_gated = wl
         .condition(c::QUOTA_RESERVED)

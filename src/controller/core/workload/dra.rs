@@ -101,7 +101,7 @@ pub(super) async fn count(
     if !is_pending || !shared.engine().needs_dra_reconcile(&wl) {
         return Ok(DraOutcome::Continue(wl));
     }
-    if !shared.engine().config().gates.kueue_dra_integration {
+    if !shared.engine_gates.kueue_dra_integration {
         let message = GATE_DISABLED;
         mark_dra_inadmissible(shared, &wl, message, message, RequeuedUpdate::Always).await?;
         return Ok(DraOutcome::Stop(ReconcileResult::Done));
@@ -159,14 +159,14 @@ async fn mark_dra_inadmissible(
     requeued: &str,
     requeued_update: RequeuedUpdate,
 ) -> kube::Result<()> {
-    let gates = shared.engine().config().gates.clone();
+    let gates = &*shared.engine_gates;
     let reason = match gates.unadmitted_workloads_observability {
         true => q::MISCONFIGURED,
         false => q::INADMISSIBLE,
     };
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        let unset = unset_quota_reservation(wl, reason, message, now, &gates);
+        let unset = unset_quota_reservation(wl, reason, message, now, gates);
         let with = requeued_update == RequeuedUpdate::Always || unset;
         let requeued = with && set_requeued_condition(wl, q::INADMISSIBLE, requeued, false, now);
         unset || requeued

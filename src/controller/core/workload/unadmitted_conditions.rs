@@ -20,13 +20,9 @@ pub(super) async fn sync_unadmitted_conditions(
         return Ok(wl);
     }
     let now = shared.now();
-    let (condition_state, gates) = {
-        let engine = shared.engine();
-        let unreserved = !predicates::has_quota_reservation(&wl);
-        let condition_state = unreserved
-            .then(|| engine.quota_reserved_false_condition(&wl))
-            .flatten();
-        (condition_state, engine.config().gates.clone())
+    let condition_state = match predicates::has_quota_reservation(&wl) {
+        true => None,
+        false => shared.engine().quota_reserved_false_condition(&wl),
     };
     let written =
         workload_patching::patch_admission_status(shared, &wl, StatusApplyMode::Strict, |wl| {
@@ -35,7 +31,7 @@ pub(super) async fn sync_unadmitted_conditions(
                 let cond = condition(wl, c::QUOTA_RESERVED, false, &reason, message, now);
                 changed |= set_condition(&mut wl.status.conditions, cond);
             }
-            changed | sync_admitted_condition(wl, now, &gates)
+            changed | sync_admitted_condition(wl, now, &shared.engine_gates)
         })
         .await?;
     let Some(written) = written else {
@@ -82,10 +78,9 @@ pub(super) async fn patch_quota_reservation_unset(
     reason: &str,
     message: &str,
 ) -> kube::Result<()> {
-    let gates = shared.engine().config().gates.clone();
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        status::unset_quota_reservation(wl, reason, message, now, &gates)
+        status::unset_quota_reservation(wl, reason, message, now, &shared.engine_gates)
     })
     .await?;
     Ok(())
@@ -97,12 +92,7 @@ pub(super) fn granular_or_legacy_reason(
     granular: &'static str,
     legacy: &'static str,
 ) -> &'static str {
-    if shared
-        .engine()
-        .config()
-        .gates
-        .unadmitted_workloads_observability
-    {
+    if shared.engine_gates.unadmitted_workloads_observability {
         granular
     } else {
         legacy
