@@ -4,7 +4,6 @@ use super::claims;
 use super::counters_and_capacity;
 use super::dra_cache::DraCache;
 use super::extended_resources;
-use crate::config::EngineConfig;
 use crate::device_class_mappings::{DeviceClassMappings, DeviceSource};
 use crate::feature_gates::Gates;
 use crate::resources::{Decimal, ResourceList};
@@ -20,10 +19,10 @@ use kueue_lab_api::v1beta2::Workload;
 pub(crate) fn resource_requests_for_workload(
     wl: &Workload,
     devices: &DraCache,
-    config: &EngineConfig,
+    mappings: &DeviceClassMappings,
+    gates: &Gates,
 ) -> Result<DraRequests, FieldErrors> {
-    let gates = &config.gates;
-    let (mappings, sets) = (&config.device_class_mappings, &wl.spec.pod_sets);
+    let sets = &wl.spec.pod_sets;
     let namespace = predicates::namespace(wl);
     let mut total = DraRequests::default();
     let context = DraContext {

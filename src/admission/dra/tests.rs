@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::resource_requests::resource_requests_for_workload;
 use super::*;
 use crate::config::EngineConfig;
 use crate::resources::Decimal;
@@ -89,7 +90,12 @@ impl DraFixture {
     }
 
     fn count(&self, wl: &Workload) -> Result<DraRequests, FieldErrors> {
-        resource_requests_for_workload(wl, &self.devices, &self.config)
+        let EngineConfig {
+            gates,
+            device_class_mappings,
+            ..
+        } = &self.config;
+        resource_requests_for_workload(wl, &self.devices, device_class_mappings, gates)
     }
 
     /// The requests `resource=amount` of the only pod set, `-resource` for a replaced one.

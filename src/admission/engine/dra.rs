@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 
 use super::{Engine, order_context};
-use crate::dra;
+use crate::dra::{self, DraCache, DraRequestInputs};
 use crate::queue::QueueError;
 use crate::workload::predicates::{self, Status};
 use crate::workload::{DraRequests, adjust_resources};
@@ -28,13 +28,26 @@ impl Engine {
     /// # Errors
     /// Of requests that cannot be resolved.
     pub fn dra_requests(&self, wl: &Arc<Workload>) -> Result<Option<DraRequests>, FieldErrors> {
+        let inputs = self.dra_request_inputs(wl);
+        inputs.map_or(Ok(None), |inputs| inputs.count())
+    }
+
+    /// What the device requests of a Workload are counted from; none without devices.
+    pub fn dra_request_inputs(&self, wl: &Arc<Workload>) -> Option<DraRequestInputs> {
         if !self.config.gates.kueue_dra_integration || !self.needs_dra_reconcile(wl) {
-            return Ok(None);
+            return None;
         }
-        let adjusted = adjust_resources(wl, &self.cluster_objects);
-        let counted =
-            dra::resource_requests_for_workload(&adjusted, &self.dra_cache, &self.config)?;
-        Ok((counted != DraRequests::default()).then_some(counted))
+        Some(DraRequestInputs {
+            workload: adjust_resources(wl, &self.cluster_objects),
+            devices: self.dra_cache.clone(),
+            mappings: self.config.device_class_mappings.clone(),
+            gates: self.config.gates.clone(),
+        })
+    }
+
+    /// The objects of `resource.k8s.io` at this time.
+    pub fn dra_cache(&self) -> Arc<DraCache> {
+        self.dra_cache.clone()
     }
 
     /// The reason that the device requests of a Workload cannot be counted, as the message of its
@@ -88,13 +101,13 @@ impl Engine {
     /// Adds or updates a DeviceClass. Pending Workloads that request an extended resource the class
     /// no longer backs are requeued with the resource itself.
     pub fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
-        let changed = self.dra_cache.upsert_class(class);
+        let changed = Arc::make_mut(&mut self.dra_cache).upsert_class(class);
         self.requeue_pending_with_extended_resources(&changed, now);
     }
 
     /// Deletes a DeviceClass.
     pub fn delete_device_class(&mut self, name: &str, now: Timestamp) {
-        let changed = self.dra_cache.remove_class(name);
+        let changed = Arc::make_mut(&mut self.dra_cache).remove_class(name);
         self.requeue_pending_with_extended_resources(&changed, now);
     }
 
@@ -113,32 +126,32 @@ impl Engine {
 
     /// Adds or updates a ResourceClaimTemplate.
     pub fn upsert_claim_template(&mut self, template: Arc<ResourceClaimTemplate>) {
-        self.dra_cache.upsert_template(template);
+        Arc::make_mut(&mut self.dra_cache).upsert_template(template);
     }
 
     /// Deletes a ResourceClaimTemplate.
     pub fn delete_claim_template(&mut self, namespace: &str, name: &str) {
-        self.dra_cache.remove_template(namespace, name);
+        Arc::make_mut(&mut self.dra_cache).remove_template(namespace, name);
     }
 
     /// Adds or updates a ResourceSlice. If device requests depend on its driver, the inadmissible
     /// workloads of ClusterQueues with those resources are requeued.
     pub fn upsert_resource_slice(&mut self, slice: Arc<ResourceSlice>, now: Timestamp) {
         let driver = slice.spec.driver.clone();
-        self.dra_cache.upsert_slice(slice);
+        Arc::make_mut(&mut self.dra_cache).upsert_slice(slice);
         self.retry_inadmissible_for_driver(&driver, now);
     }
 
     /// Deletes a ResourceSlice.
     pub fn delete_resource_slice(&mut self, name: &str, now: Timestamp) {
-        if let Some(slice) = self.dra_cache.remove_slice(name) {
+        if let Some(slice) = Arc::make_mut(&mut self.dra_cache).remove_slice(name) {
             self.retry_inadmissible_for_driver(&slice.spec.driver, now);
         }
     }
 
     /// Records that the cluster does not serve ResourceSlices.
     pub fn set_resource_slices_unavailable(&mut self) {
-        self.dra_cache.set_resource_slices_unavailable();
+        Arc::make_mut(&mut self.dra_cache).set_resource_slices_unavailable();
     }
 
     fn retry_inadmissible_for_driver(&mut self, driver: &str, now: Timestamp) {

@@ -23,7 +23,8 @@ pub struct Engine {
     pub(super) cache: Cache,
     pub(super) queues: QueueManager,
     pub(super) cluster_objects: ClusterObjects,
-    pub(super) dra_cache: DraCache,
+    /// Shared with those who read it without the engine.
+    pub(super) dra_cache: Arc<DraCache>,
     pub(super) store: ObjectStore,
     pub(super) ledger: AfsUsageLedger,
     pub(super) expectations: PreemptionExpectations,

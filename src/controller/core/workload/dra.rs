@@ -8,7 +8,8 @@ use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::dra::{
-    GATE_DISABLED, RESOURCE_CLAIMS_NOT_SUPPORTED, has_resource_claims, requests_extended_resource,
+    GATE_DISABLED, RESOURCE_CLAIMS_NOT_SUPPORTED, has_resource_claims, needs_dra_reconcile,
+    requests_extended_resource,
 };
 use kueue_lab_admission::status::unset_quota_reservation;
 use kueue_lab_admission::workload::predicates::{self, Status};
@@ -77,8 +78,9 @@ fn enqueue_pending_dra_workloads(
     queue: &WorkQueue<ObjectKey>,
     is_affected: impl Fn(&Workload) -> bool,
 ) {
+    let devices = shared.engine().dra_cache();
     for wl in pending_workloads(shared).filter(|wl| is_affected(wl)) {
-        if shared.engine().needs_dra_reconcile(&wl) {
+        if needs_dra_reconcile(&wl, &devices, &shared.engine_gates) {
             queue.add(ObjectKey::of(wl.as_ref()));
         }
     }
@@ -112,8 +114,9 @@ pub(super) async fn count(
         mark_dra_inadmissible(shared, &wl, message, requeued, RequeuedUpdate::IfChanged).await?;
         return Ok(DraOutcome::Stop(ReconcileResult::Done));
     }
-    // Selectors can be expensive.
-    let counted = compute(|| shared.engine().dra_requests(&wl));
+    let inputs = shared.engine().dra_request_inputs(&wl);
+    // Selectors can be expensive; the scheduler can use the engine meanwhile.
+    let counted = compute(|| inputs.map_or(Ok(None), |inputs| inputs.count()));
     let counted = match counted {
         Ok(counted) => counted,
         Err(errors) => {
