@@ -55,6 +55,25 @@ pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     }
 }
 
+/// The nodes to which an assignment assigns pods; none unless its lowest level is the hostname.
+/// Decodes no other level. Upstream's `TASAssignedNodeNames`.
+pub fn assigned_node_names(assignment: &api::TopologyAssignment) -> impl Iterator<Item = String> {
+    let lowest = assignment.levels.len().checked_sub(1);
+    let hostname = lowest.filter(|&lowest| assignment.levels[lowest] == api::HOSTNAME_LABEL);
+    hostname.into_iter().flat_map(|lowest| {
+        assignment.slices.iter().flat_map(move |slice| {
+            let domains = usize::try_from(slice.domain_count).unwrap_or(0);
+            (0..domains.min(MAX_DOMAINS)).filter_map(move |i| {
+                let counts = &slice.pod_counts;
+                let individual = counts.individual.get(i).copied();
+                let count = counts.universal.or(individual).unwrap_or(0);
+                let values = slice.values_per_level.get(lowest)?;
+                (count > 0).then(|| value(values, i))
+            })
+        })
+    })
+}
+
 /// The maximum number of domains in one slice of an assignment, as the API validates.
 pub(crate) const MAX_DOMAINS: usize = 100_000;
 
@@ -71,4 +90,38 @@ fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> Stri
         individual.roots.get(index).map_or("", String::as_str),
         individual.suffix.as_deref().unwrap_or_default(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn assignment(levels: &[&str]) -> api::TopologyAssignment {
+        let nodes = json!({"individual": {"prefix": "node-", "roots": ["1", "2", "3"]}});
+        let node = json!({"universal": "node-4"});
+        let rack = json!({"universal": "rack"});
+        let slices = json!([
+            {"domainCount": 3, "podCounts": {"individual": [1, 0, 2]}, "valuesPerLevel": [rack, nodes]},
+            {"domainCount": 1, "podCounts": {"universal": 1}, "valuesPerLevel": [rack, node]},
+        ]);
+        serde_json::from_value(json!({"levels": levels, "slices": slices})).unwrap()
+    }
+
+    #[test]
+    fn assigned_nodes_are_those_of_the_decoded_assignment() {
+        let assignment = assignment(&["rack", api::HOSTNAME_LABEL]);
+        let names: Vec<String> = assigned_node_names(&assignment).collect();
+        assert_eq!(names, ["node-1", "node-3", "node-4"]);
+        let decoded = decode(&assignment).domains.into_iter();
+        let decoded = decoded.filter(|d| d.count > 0);
+        let decoded: Vec<String> = decoded.filter_map(|d| d.values.last().cloned()).collect();
+        assert_eq!(names, decoded);
+    }
+
+    #[test]
+    fn an_assignment_without_hostname_has_no_nodes() {
+        let assignment = assignment(&["block", "rack"]);
+        assert_eq!(assigned_node_names(&assignment).count(), 0);
+    }
 }

@@ -1,5 +1,6 @@
 //! [`Informers`]: the shared informers of the controllers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
@@ -13,6 +14,7 @@ use super::job_annotations;
 use super::object_meta;
 use kueue_lab_api::config::FeatureGates;
 
+use kueue_lab_admission::topology_assignment::assigned_node_names;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
@@ -25,7 +27,7 @@ use kueue_lab_runtime::{Api, Context, Informer};
 #[derive(Clone)]
 pub struct Informers {
     /// Workloads; indexes [`BY_LOCAL_QUEUE`], [`BY_CLUSTER_QUEUE`], [`BY_OWNER_UID`],
-    /// [`BY_OWNER_NAME`].
+    /// [`BY_OWNER_NAME`], [`BY_ADMITTED_NODE`].
     pub workloads: Informer<Workload>,
     /// ClusterQueues.
     pub cluster_queues: Informer<ClusterQueue>,
@@ -114,6 +116,21 @@ pub(crate) const BY_LOCAL_QUEUE: &str = "queue";
 pub(crate) const BY_CLUSTER_QUEUE: &str = "clusterQueue";
 /// Index by owner UID.
 pub(crate) const BY_OWNER_UID: &str = "owner";
+
+/// Index of Workloads by the nodes they are assigned to: those that are admitted and neither finished
+/// nor evicted. Upstream's `AdmittedWorkloadNodesKey`.
+pub(crate) const BY_ADMITTED_NODE: &str = "admittedNode";
+
+fn admitted_workload_nodes(wl: &Workload) -> Vec<String> {
+    if !predicates::is_admitted(wl) || predicates::is_finished(wl) || predicates::is_evicted(wl) {
+        return Vec::new();
+    }
+    let pod_sets = wl.status.admission.iter();
+    let pod_sets = pod_sets.flat_map(|admission| &admission.pod_set_assignments);
+    let assignments = pod_sets.filter_map(|psa| psa.topology_assignment.as_ref());
+    let nodes: BTreeSet<String> = assignments.flat_map(assigned_node_names).collect();
+    nodes.into_iter().collect()
+}
 
 /// Index of Workloads by owner: [`owner_key`].
 pub(crate) const BY_OWNER_NAME: &str = "ownerName";
@@ -237,6 +254,7 @@ impl Informers {
                         .map(|a| a.cluster_queue.clone())
                         .collect()
                 })
+                .index(BY_ADMITTED_NODE, admitted_workload_nodes)
                 .index(BY_OWNER_UID, |wl: &Workload| owner_uids(&wl.metadata))
                 .index(BY_OWNER_NAME, |wl: &Workload| owner_keys(&wl.metadata))
                 .start(ctx),

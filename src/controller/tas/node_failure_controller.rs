@@ -15,7 +15,7 @@ use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
-use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
+use crate::informers::{BY_ADMITTED_NODE, BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
 use crate::object_meta;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
@@ -23,7 +23,7 @@ use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::Eviction;
-use kueue_lab_admission::topology_assignment::decode;
+use kueue_lab_admission::topology_assignment::assigned_node_names;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -110,17 +110,8 @@ fn is_relevant_update(shared: &ControllerContext, old: &Node, new: &Node) -> boo
 
 /// Whether the assignment of a pod set includes a node.
 fn is_assigned_to_node(psa: &PodSetAssignment, node: &str) -> bool {
-    let Some(assignment) = psa.topology_assignment.as_ref().map(decode) else {
-        return false;
-    };
-    assignment
-        .levels
-        .last()
-        .is_some_and(|level| level == HOSTNAME)
-        && assignment
-            .domains
-            .iter()
-            .any(|d| d.count > 0 && d.values.last().is_some_and(|host| host == node))
+    let assignment = psa.topology_assignment.as_ref();
+    assignment.is_some_and(|assignment| assigned_node_names(assignment).any(|name| name == node))
 }
 
 fn pod_set_assignments(wl: &Workload) -> impl Iterator<Item = &PodSetAssignment> {
@@ -189,13 +180,8 @@ impl NodeReconciler<'_> {
 
     /// The admitted Workloads with an assignment to the node that are neither finished nor evicted.
     fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
-        let all = self.shared.informers.workloads.list().into_iter();
-        let on_node = all.filter(|wl| {
-            predicates::is_admitted(wl)
-                && !predicates::is_finished(wl)
-                && !predicates::is_evicted(wl)
-                && pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node))
-        });
+        let workloads = &self.shared.informers.workloads;
+        let on_node = workloads.by_index(BY_ADMITTED_NODE, self.node).into_iter();
         on_node.map(|wl| ObjectKey::of(wl.as_ref())).collect()
     }
 
