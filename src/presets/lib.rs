@@ -37,6 +37,7 @@ mod removal;
 mod save_review;
 mod state;
 mod state_publisher;
+mod unmanaged_objects;
 
 pub use apply::SCENARIO_MANAGER;
 pub use builtin::{BuiltInFile, write_out};

@@ -348,7 +348,8 @@ impl Reloader {
         };
         let gates = &self.config.base.gates;
         // Without them there are only warnings too many or too few.
-        let of_cluster = self.applier.linted_objects(gates).await;
+        let unmanaged = self.applier.unmanaged_objects().await;
+        let of_cluster = unmanaged.as_ref().map(|u| u.linted_manifests(gates));
         let cluster = ClusterObjects {
             nodes: &nodes,
             manifests: &of_cluster.unwrap_or_default(),
@@ -378,7 +379,10 @@ impl Reloader {
             Some(lab) if !self.starting => Some(lab.hold_scheduling().await),
             _ => None,
         };
-        let applied = self.applier.apply(name, manifests).await;
+        let applied = match unmanaged {
+            Ok(unmanaged) => self.applier.apply(name, manifests, &unmanaged).await,
+            Err(error) => Err(error.into()),
+        };
         if hold.is_some() {
             tokio::time::sleep(OBSERVED).await;
         }

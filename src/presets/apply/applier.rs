@@ -8,16 +8,14 @@ use serde_json::Value;
 use super::dry_run::LiveState;
 use super::rollback::RollbackStep;
 use crate::api_client::{ApiClient, RequestError, RestMapping};
-use crate::cluster_manifest::manifest_of_cluster;
-use crate::cluster_objects::LINTED_KINDS;
 use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
 use crate::plan::{AppliedObjects, plan};
 use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
-use crate::references::{self, REFERENCED_KINDS};
+use crate::references;
+use crate::unmanaged_objects::UnmanagedObjects;
 use crate::{Finding, Manifest, ObjectKey, Plan};
-use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 
 /// The counts and warnings of a successful run.
@@ -149,15 +147,16 @@ impl Applier {
         }
     }
 
-    /// Makes the cluster match the manifests.
+    /// Makes the cluster match the manifests, which can reference the unmanaged objects.
     pub(crate) async fn apply(
         &mut self,
         preset: &str,
         mut manifests: Vec<Manifest>,
+        unmanaged: &UnmanagedObjects,
     ) -> Result<ApplyOutcome, ApplyError> {
         let kinds = self.resolve(&mut manifests).await?;
         let mut outcome = ApplyOutcome {
-            warnings: references::check(&manifests, &self.referencable_objects().await?),
+            warnings: references::check(&manifests, &unmanaged.referencable_keys()),
             ..ApplyOutcome::default()
         };
         let plan = plan(&self.applied_objects, &manifests);
@@ -242,48 +241,19 @@ impl Applier {
         }
     }
 
-    /// Keys of the unmanaged objects in the cluster that a preset can reference.
-    async fn referencable_objects(&mut self) -> Result<BTreeSet<ObjectKey>, RequestError> {
-        let mut keys = BTreeSet::new();
-        for kind in REFERENCED_KINDS {
-            for object in self.unmanaged_objects(kind).await? {
-                keys.insert(ObjectKey {
-                    group: kueue_lab_api::v1beta2::GROUP.into(),
-                    kind: kind.into(),
-                    namespace: None,
-                    name: object["metadata"]["name"]
-                        .as_str()
-                        .unwrap_or_default()
-                        .into(),
-                });
-            }
-        }
-        Ok(keys)
-    }
-
-    /// The unmanaged objects in the cluster that the warnings about a preset depend on.
-    pub(crate) async fn linted_objects(
-        &mut self,
-        gates: &FeatureGates,
-    ) -> Result<Vec<Manifest>, RequestError> {
-        let mut manifests = Vec::new();
-        for kind in LINTED_KINDS {
-            let objects = self.unmanaged_objects(kind).await?;
-            let objects = objects.iter();
-            manifests.extend(objects.filter_map(|o| manifest_of_cluster(kind, o, gates)));
-        }
-        Ok(manifests)
-    }
-
-    /// The objects of a kind of Kueue in the cluster that are not of a preset: those of the preset count only if the
+    /// The objects of Kueue's kinds in the cluster that are not of a preset: those of the preset count only if the
     /// files contain them.
-    async fn unmanaged_objects(&mut self, kind: &str) -> Result<Vec<Value>, RequestError> {
-        let Some(info) = self.kinds.find(&self.remote, API_VERSION, kind).await? else {
-            return Ok(Vec::new());
-        };
-        let mut objects = self.remote.list(&info, None).await?;
-        objects.retain(|object| !is_managed(object));
-        Ok(objects)
+    pub(crate) async fn unmanaged_objects(&mut self) -> Result<UnmanagedObjects, RequestError> {
+        let mut by_kind = BTreeMap::new();
+        for kind in UnmanagedObjects::kinds() {
+            let Some(info) = self.kinds.find(&self.remote, API_VERSION, kind).await? else {
+                continue;
+            };
+            let mut objects = self.remote.list(&info, None).await?;
+            objects.retain(|object| !is_managed(object));
+            by_kind.insert(kind, objects);
+        }
+        Ok(UnmanagedObjects::new(by_kind))
     }
 
     /// Saves the inventory of the applied objects.
