@@ -36,8 +36,8 @@ fn every_view_shows_its_objects() {
     terminal.press(&["/"]);
     terminal.type_text("no-such-node");
     terminal.press(&["Enter"]);
-    terminal.wait_for_text("passes the filter");
-    terminal.escape("passes the filter");
+    terminal.wait_for_text("matches the filter");
+    terminal.escape("matches the filter");
     terminal.press(&[":"]);
     terminal.type_text("wl");
     terminal.press(&["Enter"]);
