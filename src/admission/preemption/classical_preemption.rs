@@ -45,7 +45,7 @@ pub(super) fn classical_preemptions(
     let candidates = pools.in_order();
     let mut evaluated_candidates = EvaluatedCandidates::default();
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
-        evaluated_candidates = EvaluatedCandidates::new(search.candidate_outcomes, &candidates);
+        evaluated_candidates = EvaluatedCandidates::new(&candidates);
         let mut targets = Vec::new();
         for (position, candidate) in (0..).zip(&candidates) {
             if !candidate_is_valid(search, snapshot, candidate, borrowing) {

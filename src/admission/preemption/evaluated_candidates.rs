@@ -1,33 +1,19 @@
 //! [`EvaluatedCandidates`]: the candidates of a search in progress with their outcomes.
 //!
-//! Candidates are named by their position in the order of the search. Must not decide about targets:
-//! a search that omits outcomes finds the same ones.
+//! Candidates are named by their position in the order of the search.
 
 use super::candidates_ordering::Candidate;
 use super::target::{CandidateOutcome, EvaluatedCandidate, SharesCompared, Target, Victims};
 
-/// Whether a search for targets records the outcomes of its candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CandidateOutcomes {
-    /// All outcomes, for explanations.
-    Recorded,
-    /// None: only the targets are used.
-    Omitted,
-}
-
-/// The candidates of a search in order, each with its outcome so far. Empty if the search omits
-/// outcomes.
+/// The candidates of a search in order, each with its outcome so far.
 #[derive(Default)]
 pub(super) struct EvaluatedCandidates(Vec<EvaluatedCandidate>);
 
 impl EvaluatedCandidates {
     /// These candidates, none of them reached.
-    pub(super) fn new(outcomes: CandidateOutcomes, candidates: &[Candidate]) -> Self {
+    pub(super) fn new(candidates: &[Candidate]) -> Self {
         let not_reached = |c: &Candidate| EvaluatedCandidate::not_reached(c.idx, c.variant);
-        match outcomes {
-            CandidateOutcomes::Recorded => Self(candidates.iter().map(not_reached).collect()),
-            CandidateOutcomes::Omitted => Self::default(),
-        }
+        Self(candidates.iter().map(not_reached).collect())
     }
 
     /// Sets the outcome of a candidate.
@@ -37,10 +23,10 @@ impl EvaluatedCandidates {
         }
     }
 
-    /// Sets the shares compared for a candidate, which are computed only if they are recorded.
-    pub(super) fn set_shares(&mut self, position: u32, shares: impl FnOnce() -> SharesCompared) {
+    /// Sets the shares compared for a candidate.
+    pub(super) fn set_shares(&mut self, position: u32, shares: SharesCompared) {
         if let Some(candidate) = self.0.get_mut(position as usize) {
-            candidate.shares = Some(shares());
+            candidate.shares = Some(shares);
         }
     }
 

@@ -102,7 +102,7 @@ pub(super) fn fair_preemptions(
         _ => DEFAULT_STRATEGIES.to_vec(),
     };
     let mut progress = FairPreemptionState {
-        evaluated_candidates: EvaluatedCandidates::new(search.candidate_outcomes, &candidates),
+        evaluated_candidates: EvaluatedCandidates::new(&candidates),
         ..Default::default()
     };
 
@@ -243,7 +243,7 @@ fn run_first_fs_strategy(
         let (preemptor_new_share, target_old_share) = ordering.compute_shares(queue, snapshot);
         if fs_strategy_unsatisfiable(&preemptor_new_share, &target_old_share) {
             while let Some(candidate) = ordering.pop(queue) {
-                let compared = || shares(strategy, &preemptor_new_share, &target_old_share, None);
+                let compared = shares(strategy, &preemptor_new_share, &target_old_share, None);
                 progress
                     .evaluated_candidates
                     .set_shares(candidate.position, compared);
@@ -253,14 +253,12 @@ fn run_first_fs_strategy(
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
-            let compared = || {
-                shares(
-                    strategy,
-                    &preemptor_new_share,
-                    &target_old_share,
-                    Some(&after),
-                )
-            };
+            let compared = shares(
+                strategy,
+                &preemptor_new_share,
+                &target_old_share,
+                Some(&after),
+            );
             progress
                 .evaluated_candidates
                 .set_shares(candidate.position, compared);
@@ -294,7 +292,7 @@ fn run_second_fs_strategy(
             continue;
         };
         let initial = PreemptionStrategy::LessThanInitialShare;
-        let compared = || shares(initial, &preemptor_new_share, &target_old_share, None);
+        let compared = shares(initial, &preemptor_new_share, &target_old_share, None);
         progress
             .evaluated_candidates
             .set_shares(candidate.position, compared);

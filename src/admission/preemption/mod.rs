@@ -14,7 +14,6 @@ mod target;
 mod target_cluster_queue_ordering;
 
 pub use candidates_ordering::{Candidate, sort_candidates};
-pub use evaluated_candidates::CandidateOutcomes;
 pub use preemption_oracle::Oracle;
 pub(crate) use preemption_policy::{PreemptorRank, least_preemptor_rank, preemptor_rank};
 

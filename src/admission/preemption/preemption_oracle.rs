@@ -1,6 +1,5 @@
 //! [`Oracle`]: simulates preemption of one flavor resource for the flavor assigner.
 
-use super::evaluated_candidates::CandidateOutcomes;
 use super::preemption_search::PreemptionSearch;
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::{PreemptionOracle, PreemptionPossibility};
@@ -27,7 +26,6 @@ impl PreemptionOracle for Oracle {
             frs: vec![fr],
             usage: FlavorResourceQuantities::from_iter([(fr, amount)]),
             tas_requests: WorkloadTasRequests::new(),
-            candidate_outcomes: CandidateOutcomes::Omitted,
         };
         let victims = search.get_targets(snapshot).targets;
         let height = |snapshot: &SnapshotTransaction<'_>| {

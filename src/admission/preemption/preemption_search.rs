@@ -2,7 +2,7 @@
 //! fair sharing preemption.
 
 use super::classical_preemption;
-use super::evaluated_candidates::{CandidateOutcomes, EvaluatedCandidates, SearchTarget};
+use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::fair_sharing_preemption;
 use super::target::{CandidateOutcome, Victims};
 use crate::cache::HierarchyNodeId;
@@ -24,8 +24,6 @@ pub struct PreemptionSearch<'a> {
     pub usage: FlavorResourceQuantities,
     /// Its topology requests.
     pub tas_requests: WorkloadTasRequests<'a>,
-    /// Whether the outcomes of the candidates are recorded.
-    pub candidate_outcomes: CandidateOutcomes,
 }
 
 impl<'a> PreemptionSearch<'a> {
@@ -49,7 +47,6 @@ impl<'a> PreemptionSearch<'a> {
             frs: assignment.flavor_resources_need_preemption(frs),
             usage: assignment.total_requests_for(wl, frs),
             tas_requests,
-            candidate_outcomes: CandidateOutcomes::Recorded,
         }
     }
 

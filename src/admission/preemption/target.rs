@@ -130,6 +130,6 @@ pub struct SharesCompared {
 pub struct Victims {
     /// The targets; empty when preemption does not help.
     pub targets: Vec<Target>,
-    /// The evaluated candidates, in order, if the search records them.
+    /// The evaluated candidates, in order.
     pub evaluated_candidates: Vec<EvaluatedCandidate>,
 }
