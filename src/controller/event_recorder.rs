@@ -4,8 +4,6 @@
 //! version are one Event: the second occurrence starts a series, further ones increment its count,
 //! which is written when the series ends.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,90 +41,6 @@ struct EventKey {
     namespace: Option<String>,
     name: Option<String>,
     kind: Option<String>,
-}
-
-/// An [`EventKey`] that borrows its fields, so that a lookup allocates nothing. It has the same
-/// order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct BorrowedEventKey<'a> {
-    controller: &'a str,
-    type_: &'static str,
-    reason: &'a str,
-    action: &'a str,
-    uid: Option<&'a str>,
-    resource_version: Option<&'a str>,
-    namespace: Option<&'a str>,
-    name: Option<&'a str>,
-    kind: Option<&'a str>,
-}
-
-impl BorrowedEventKey<'_> {
-    fn to_owned(self) -> EventKey {
-        EventKey {
-            controller: self.controller.to_owned(),
-            type_: self.type_,
-            reason: self.reason.to_owned(),
-            action: self.action.to_owned(),
-            uid: self.uid.map(str::to_owned),
-            resource_version: self.resource_version.map(str::to_owned),
-            namespace: self.namespace.map(str::to_owned),
-            name: self.name.map(str::to_owned),
-            kind: self.kind.map(str::to_owned),
-        }
-    }
-}
-
-/// What an owned and a borrowed key have in common, by which the map is searched.
-trait AsEventKey {
-    fn as_event_key(&self) -> BorrowedEventKey<'_>;
-}
-
-impl AsEventKey for BorrowedEventKey<'_> {
-    fn as_event_key(&self) -> BorrowedEventKey<'_> {
-        *self
-    }
-}
-
-impl AsEventKey for EventKey {
-    fn as_event_key(&self) -> BorrowedEventKey<'_> {
-        BorrowedEventKey {
-            controller: &self.controller,
-            type_: self.type_,
-            reason: &self.reason,
-            action: &self.action,
-            uid: self.uid.as_deref(),
-            resource_version: self.resource_version.as_deref(),
-            namespace: self.namespace.as_deref(),
-            name: self.name.as_deref(),
-            kind: self.kind.as_deref(),
-        }
-    }
-}
-
-impl<'a> Borrow<dyn AsEventKey + 'a> for EventKey {
-    fn borrow(&self) -> &(dyn AsEventKey + 'a) {
-        self
-    }
-}
-
-impl PartialEq for dyn AsEventKey + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_event_key() == other.as_event_key()
-    }
-}
-
-impl Eq for dyn AsEventKey + '_ {}
-
-impl PartialOrd for dyn AsEventKey + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for dyn AsEventKey + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.as_event_key().cmp(&other.as_event_key())
-    }
 }
 
 /// A pending write: a new Event, or the series of a written one.
@@ -219,46 +133,25 @@ impl EventRecorder {
 
     /// Records an Event about an object.
     pub fn record<K: Resource<DynamicType = ()>>(&self, regarding: &K, spec: EventSpec<'_>) {
-        let (meta, kind) = (regarding.meta(), K::kind(&()));
-        let key = BorrowedEventKey {
-            controller: spec.controller,
-            type_: spec.type_.as_str(),
-            reason: spec.reason,
-            action: spec.action,
-            uid: meta.uid.as_deref(),
-            resource_version: meta.resource_version.as_deref(),
-            namespace: meta.namespace.as_deref(),
-            name: meta.name.as_deref(),
-            kind: Some(&kind),
-        };
-        self.record_with_key(key, || object_reference(regarding), spec);
+        self.record_for(object_reference(regarding), spec);
     }
 
     /// Records an Event about a referenced object.
     pub(crate) fn record_for(&self, regarding: ObjectReference, spec: EventSpec<'_>) {
-        let key = BorrowedEventKey {
-            controller: spec.controller,
-            type_: spec.type_.as_str(),
-            reason: spec.reason,
-            action: spec.action,
-            uid: regarding.uid.as_deref(),
-            resource_version: regarding.resource_version.as_deref(),
-            namespace: regarding.namespace.as_deref(),
-            name: regarding.name.as_deref(),
-            kind: regarding.kind.as_deref(),
-        };
-        self.record_with_key(key, || regarding.clone(), spec);
-    }
-
-    fn record_with_key(
-        &self,
-        key: BorrowedEventKey<'_>,
-        regarding: impl FnOnce() -> ObjectReference,
-        spec: EventSpec<'_>,
-    ) {
         let now = self.ctx.clock.now();
+        let key = EventKey {
+            controller: spec.controller.to_owned(),
+            type_: spec.type_.as_str(),
+            reason: spec.reason.to_owned(),
+            action: spec.action.to_owned(),
+            uid: regarding.uid.clone(),
+            resource_version: regarding.resource_version.clone(),
+            namespace: regarding.namespace.clone(),
+            name: regarding.name.clone(),
+            kind: regarding.kind.clone(),
+        };
         let mut known = self.cache.lock();
-        let write = match known.events.get_mut(&key as &dyn AsEventKey) {
+        let write = match known.events.get_mut(&key) {
             Some(event) => {
                 let first = event.series.is_none();
                 let series = event.series.get_or_insert(EventSeries {
@@ -271,8 +164,8 @@ impl EventRecorder {
             }
             None => {
                 known.last_number = now.as_nanosecond().max(known.last_number.saturating_add(1));
-                let event = self.new_event(regarding(), spec, known.last_number, now);
-                known.events.insert(key.to_owned(), event.clone());
+                let event = self.new_event(regarding, spec, known.last_number, now);
+                known.events.insert(key, event.clone());
                 Some(EventWrite::Create(Box::new(event)))
             }
         };
@@ -361,35 +254,5 @@ async fn record_to_sink(client: kube::Client, write: EventWrite) {
     };
     if let Err(error) = written {
         tracing::debug!(%error, "cannot write an Event");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn borrowed_and_owned_keys_have_the_same_order() {
-        let uids = [None, Some(""), Some("a"), Some("b")];
-        let keys = ["", "a", "b"].iter().flat_map(|&reason| {
-            uids.map(|uid| BorrowedEventKey {
-                controller: "controller",
-                type_: "Normal",
-                reason,
-                action: reason,
-                uid,
-                resource_version: Some("1"),
-                namespace: None,
-                name: Some("name"),
-                kind: Some("Workload"),
-            })
-        });
-        let keys: Vec<BorrowedEventKey<'_>> = keys.collect();
-        for a in &keys {
-            for b in &keys {
-                assert_eq!(a.cmp(b), a.to_owned().cmp(&b.to_owned()));
-            }
-            assert!(a.to_owned().as_event_key() == *a);
-        }
     }
 }
