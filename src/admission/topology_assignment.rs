@@ -56,7 +56,7 @@ pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
 }
 
 /// The nodes to which an assignment assigns pods; none unless its lowest level is the hostname.
-/// Decodes no other level. Upstream's `TASAssignedNodeNames`.
+/// Decodes no other level.
 pub fn assigned_node_names(assignment: &api::TopologyAssignment) -> impl Iterator<Item = String> {
     let lowest = assignment.levels.len().checked_sub(1);
     let hostname = lowest.filter(|&lowest| assignment.levels[lowest] == api::HOSTNAME_LABEL);

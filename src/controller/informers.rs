@@ -1,6 +1,5 @@
 //! [`Informers`]: the shared informers of the controllers.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
@@ -14,12 +13,11 @@ use super::job_annotations;
 use super::object_meta;
 use kueue_lab_api::config::FeatureGates;
 
-use kueue_lab_admission::topology_assignment::assigned_node_names;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
-    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ProvisioningRequestConfig, ResourceFlavor,
-    Topology, Workload, WorkloadPriorityClass,
+    AdmissionCheck, ClusterQueue, Cohort, HOSTNAME_LABEL, LocalQueue, ProvisioningRequestConfig,
+    ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
 };
 use kueue_lab_runtime::{Api, Context, Informer};
 
@@ -122,14 +120,10 @@ pub(crate) const BY_OWNER_UID: &str = "owner";
 pub(crate) const BY_ADMITTED_NODE: &str = "admittedNode";
 
 fn admitted_workload_nodes(wl: &Workload) -> Vec<String> {
-    if !predicates::is_admitted(wl) || predicates::is_finished(wl) || predicates::is_evicted(wl) {
+    if predicates::is_finished(wl) || predicates::is_evicted(wl) {
         return Vec::new();
     }
-    let pod_sets = wl.status.admission.iter();
-    let pod_sets = pod_sets.flat_map(|admission| &admission.pod_set_assignments);
-    let assignments = pod_sets.filter_map(|psa| psa.topology_assignment.as_ref());
-    let nodes: BTreeSet<String> = assignments.flat_map(assigned_node_names).collect();
-    nodes.into_iter().collect()
+    predicates::tas_assigned_node_names(wl)
 }
 
 /// Index of Workloads by owner: [`owner_key`].
@@ -192,7 +186,7 @@ fn selected_node(pod: &Pod) -> Vec<String> {
         .spec
         .as_ref()
         .and_then(|spec| spec.node_selector.as_ref());
-    let node = selector.and_then(|selector| selector.get("kubernetes.io/hostname"));
+    let node = selector.and_then(|selector| selector.get(HOSTNAME_LABEL));
     node.cloned().into_iter().collect()
 }
 

@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use super::nodes_cache::HOSTNAME;
 use crate::topology_assignment::{MAX_DOMAINS, TopologyAssignment, TopologyDomainAssignment};
 use kueue_lab_api::v1beta2::{
-    TopologyAssignment as Compressed, TopologyAssignmentSlice as Slice,
+    HOSTNAME_LABEL, TopologyAssignment as Compressed, TopologyAssignmentSlice as Slice,
     TopologyAssignmentSliceLevelIndividualValues as IndividualValues,
     TopologyAssignmentSliceLevelValues as LevelValues,
     TopologyAssignmentSlicePodCounts as PodCounts,
@@ -153,7 +152,10 @@ fn level_values(level: usize, domains: &[TopologyDomainAssignment]) -> LevelValu
 /// would be too many runs.
 fn compact_domain_runs(assignment: &TopologyAssignment) -> Vec<&[TopologyDomainAssignment]> {
     let domains = assignment.domains.as_slice();
-    let by_host = assignment.levels.last().is_some_and(|l| l == HOSTNAME);
+    let by_host = assignment
+        .levels
+        .last()
+        .is_some_and(|l| l == HOSTNAME_LABEL);
     let keys = (by_host && domains.len() > 1)
         .then(|| prefix_keys(domains, assignment.levels.len() - 1))
         .flatten();
@@ -247,7 +249,7 @@ mod tests {
     fn hosts(names: &[&str]) -> TopologyAssignment {
         let domains: Vec<(&[&str], i32)> =
             names.iter().map(|n| (std::slice::from_ref(n), 1)).collect();
-        assignment(&[HOSTNAME], &domains)
+        assignment(&[HOSTNAME_LABEL], &domains)
     }
 
     #[test]
@@ -316,7 +318,7 @@ mod tests {
             by_prefix: bool,
         ) {
             let a = TopologyAssignment {
-                levels: vec!["rack".into(), HOSTNAME.into()],
+                levels: vec!["rack".into(), HOSTNAME_LABEL.into()],
                 domains: domains.into_iter().map(|(rack, host, count)| TopologyDomainAssignment {
                     values: vec![rack, host],
                     count,

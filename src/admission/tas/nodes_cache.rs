@@ -11,9 +11,6 @@ use crate::kube::label_selector::Labels;
 use crate::kube::taints::is_scheduling_taint;
 use crate::resources::Requests;
 
-/// The hostname label: as the lowest topology level each node is a domain.
-pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
-
 /// The data of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeInfo {

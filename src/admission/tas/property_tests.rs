@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::nodes_cache::HOSTNAME;
 use super::resolved_topology_request::layers;
 use super::{FindOptions, TasAssignmentsResult, TasCache, TasPodSetRequests, encode};
 use crate::feature_gates::Gates;
 use crate::resources::Requests;
 use crate::topology_assignment::decode;
 use crate::workload::{TasUsage, TopologyDomainRequests};
-use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
+use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, PodSet, PodSetTopologyRequest};
 
 const FLAVOR: &str = "tas";
-const LEVELS: [&str; 3] = ["block", "rack", HOSTNAME];
+const LEVELS: [&str; 3] = ["block", "rack", HOSTNAME_LABEL];
 
 /// A node: block, rack, allocatable cpu and pods, and whether it is tainted.
 type NodeDraft = (u8, u8, i64, i64, bool);
@@ -106,7 +105,7 @@ impl ClusterFixture {
         json!({
             "metadata": {"name": format!("n{i}"), "labels": {
                 LEVELS[0]: format!("b{block}"), LEVELS[1]: format!("r{rack}"),
-                HOSTNAME: format!("h{i}"),
+                HOSTNAME_LABEL: format!("h{i}"),
             }},
             "spec": {"taints": taints},
             "status": {
@@ -392,7 +391,7 @@ proptest! {
         cache.upsert_flavor(&serde_json::from_value(flavor).unwrap());
         for i in 0..3 {
             let node = json!({
-                "metadata": {"name": format!("n{i}"), "labels": {"block": "", "rack": "r,1", HOSTNAME: format!("h{i}")}},
+                "metadata": {"name": format!("n{i}"), "labels": {"block": "", "rack": "r,1", HOSTNAME_LABEL: format!("h{i}")}},
                 "status": {
                     "allocatable": {"cpu": &quantity, "pods": &quantity},
                     "conditions": [{"type": "Ready", "status": "True"}],

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, Toleration};
 use super::TasGates;
 use super::domain_usage::TasDomainUsage;
 use super::leaf_capacity::PodUsage;
-use super::nodes_cache::{HOSTNAME, NodeChange, NodesCache, node_belongs_to_flavor};
+use super::nodes_cache::{NodeChange, NodesCache, node_belongs_to_flavor};
 use super::non_tas_usage::{NonTasUsage, PodChange};
 use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use super::tas_snapshots::{Checkpoint, TasSnapshots};
@@ -19,7 +19,7 @@ use crate::feature_gates::Gates;
 use crate::kube::label_selector::Labels;
 use crate::resources::{FlavorName, Requests};
 use crate::workload::TopologyDomainRequests;
-use kueue_lab_api::v1beta2::{ResourceFlavor, Topology};
+use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, ResourceFlavor, Topology};
 
 /// A ResourceFlavor with a topology name.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ struct TasFlavorCache {
 
 impl TasFlavorCache {
     fn is_by_host(&self) -> bool {
-        self.levels.last().is_some_and(|l| l == HOSTNAME)
+        self.levels.last().is_some_and(|l| l == HOSTNAME_LABEL)
     }
 }
 

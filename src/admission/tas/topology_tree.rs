@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::nodes_cache::{HOSTNAME, NodeInfo};
+use super::nodes_cache::NodeInfo;
+use kueue_lab_api::v1beta2::HOSTNAME_LABEL;
 
 /// A domain of a tree.
 ///
@@ -58,7 +59,7 @@ impl TopologyTree {
     ) -> Self {
         let mut tree = TopologyTree {
             levels: levels.to_vec(),
-            lowest_is_node: levels.last().is_some_and(|l| l == HOSTNAME),
+            lowest_is_node: levels.last().is_some_and(|l| l == HOSTNAME_LABEL),
             ..Default::default()
         };
         if levels.is_empty() {
@@ -326,7 +327,7 @@ pub(super) mod tests {
     #[test]
     fn host_domains_are_identified_by_hostname_only() {
         let t = tree(
-            &["rack", HOSTNAME],
+            &["rack", HOSTNAME_LABEL],
             &[&["r2", "a"], &["r1", "b"], &["r3", "a"]],
         );
         assert!(t.lowest_is_node());

@@ -2,11 +2,13 @@
 //!
 //! Must not change a Workload; see [`crate::status`] for that.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{LocalQueueKey, WorkloadKey};
 use crate::feature_gates::Gates;
-use crate::topology_assignment;
+use crate::topology_assignment::{self, assigned_node_names};
 use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
@@ -263,29 +265,12 @@ pub fn is_elastic(wl: &Workload, gates: &Gates) -> bool {
         && annotation(wl, c::ELASTIC_JOB_ANNOTATION) == Some(c::ELASTIC_JOB_VALUE)
 }
 
-/// The nodes of the Workload's topology assignments whose lowest level is the hostname, sorted.
+/// The nodes of an admitted Workload's topology assignments whose lowest level is the hostname, sorted.
+/// Upstream's `TASAssignedNodeNames`.
 pub fn tas_assigned_node_names(wl: &Workload) -> Vec<String> {
-    let mut nodes = std::collections::BTreeSet::new();
-    if is_admitted(wl) {
-        let assignments = wl
-            .status
-            .admission
-            .iter()
-            .flat_map(|a| &a.pod_set_assignments);
-        for ta in assignments.filter_map(|psa| psa.topology_assignment.as_ref()) {
-            if ta
-                .levels
-                .last()
-                .is_some_and(|l| l == "kubernetes.io/hostname")
-            {
-                let domains = topology_assignment::decode(ta).domains.into_iter();
-                nodes.extend(
-                    domains
-                        .filter(|d| d.count > 0)
-                        .filter_map(|mut d| d.values.pop()),
-                );
-            }
-        }
-    }
+    let admission = wl.status.admission.as_ref().filter(|_| is_admitted(wl));
+    let pod_sets = admission.into_iter().flat_map(|a| &a.pod_set_assignments);
+    let assignments = pod_sets.filter_map(|psa| psa.topology_assignment.as_ref());
+    let nodes: BTreeSet<String> = assignments.flat_map(assigned_node_names).collect();
     nodes.into_iter().collect()
 }

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use kube::api::Patch;
 use serde_json::json;
 
-use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
+use super::pods::{annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
@@ -27,7 +27,7 @@ use kueue_lab_admission::topology_assignment::assigned_node_names;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{PodSetAssignment, UnhealthyNode, Workload};
+use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, PodSetAssignment, UnhealthyNode, Workload};
 use kueue_lab_runtime::api_errors::ignore_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -57,7 +57,7 @@ pub(super) fn start(shared: &ControllerContext) {
         let bound = spec
             .and_then(|spec| spec.node_name.as_deref())
             .filter(|n| !n.is_empty());
-        let selected = spec.and_then(|spec| spec.node_selector.as_ref()?.get(HOSTNAME));
+        let selected = spec.and_then(|spec| spec.node_selector.as_ref()?.get(HOSTNAME_LABEL));
         match (bound, selected) {
             (Some(node), _) if pod.metadata.deletion_timestamp.is_some() || is_terminated(pod) => {
                 queue_handle.add_after(ObjectKey::cluster(node), RECONCILE_BATCH_PERIOD);

@@ -5,8 +5,6 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::pod_util::has_gate;
 use kueue_lab_api::constants as c;
 
-pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
-
 /// An annotation, also one with an empty value.
 pub(super) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     pod.metadata

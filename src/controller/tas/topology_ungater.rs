@@ -10,7 +10,7 @@ use kube::api::Patch;
 use serde_json::json;
 
 use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
-use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
+use super::pods::{annotation, has_topology_gate, is_tas_pod};
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::expectations::UidExpectations;
 use crate::informers::BY_WORKLOAD_SLICE;
@@ -24,7 +24,7 @@ use kueue_lab_admission::topology_assignment::decode;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
+use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -180,7 +180,10 @@ fn pods_to_ungate(
             ranks.end += offset;
         }
         let decoded = decode(topology);
-        let by_host = decoded.levels.last().is_some_and(|level| level == HOSTNAME);
+        let by_host = decoded
+            .levels
+            .last()
+            .is_some_and(|level| level == HOSTNAME_LABEL);
         for (pod, domain) in assign_gated_pods_to_domains(
             &decoded,
             &pods,

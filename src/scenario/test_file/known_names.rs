@@ -13,14 +13,13 @@ use crate::format::{
 };
 use crate::glob::glob_matches;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
+use kueue_lab_api::v1beta2::HOSTNAME_LABEL;
 use kueue_lab_presets::{LabNode, Sample};
 use kueue_lab_yaml::Position;
 
 use super::event_kinds::EVENT_KINDS;
 use super::known_samples::KnownSamples;
 
-/// The label of nodes with their name.
-const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The reasons of preemptions.
 const PREEMPTION_REASONS: [&str; 4] = [
     c::preempted::IN_CLUSTER_QUEUE,
@@ -87,7 +86,9 @@ impl KnownNames {
         nodes: &[LabNode],
         fair_sharing: bool,
     ) -> Self {
-        let hostnames = nodes.iter().filter_map(|node| node.labels.get(HOSTNAME));
+        let hostnames = nodes
+            .iter()
+            .filter_map(|node| node.labels.get(HOSTNAME_LABEL));
         let mut names = Self {
             nodes: hostnames.cloned().collect(),
             fair_sharing,
