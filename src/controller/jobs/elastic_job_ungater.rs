@@ -65,7 +65,7 @@ fn is_gated(pod: &Pod) -> bool {
 /// Starts the controller.
 pub(super) fn start(env: &IntegrationContext) {
     let queue: WorkQueue<ElasticJob> = WorkQueue::new(&env.shared.ctx);
-    let (slices, gates) = (queue.clone(), env.engine_gates.clone());
+    let (slices, gates) = (queue.clone(), env.shared.engine_gates.clone());
     env.shared
         .informers
         .workloads

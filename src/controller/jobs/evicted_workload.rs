@@ -43,7 +43,7 @@ async fn release_quota(
 ) -> Result<(), JobError> {
     let now = env.shared.now();
     let requeued = requeues_immediately(env, wl, reason);
-    let gates = env.engine_gates.clone();
+    let gates = env.shared.engine_gates.clone();
     workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
         release_evicted(wl, reason, message, requeued, now, &gates)
     })

@@ -12,7 +12,6 @@ use super::recent_quota_losses::RecentQuotaLosses;
 use crate::event_recorder::EventSpec;
 use crate::object_meta;
 use crate::{ControllerContext, informers};
-use kueue_lab_admission::Gates;
 use kueue_lab_admission::kube::label_selector::{Labels, Selector};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
@@ -32,8 +31,6 @@ pub(crate) struct IntegrationContext {
     pub integrations: Arc<IntegrationManager>,
     /// Feature gates.
     pub gates: FeatureGates,
-    /// The feature gates as the engine's functions take them.
-    pub engine_gates: Arc<Gates>,
     /// Workloads that recently lost their quota.
     pub recent_quota_losses: RecentQuotaLosses,
     /// The labels and annotations that Workloads copy from jobs.
@@ -60,7 +57,6 @@ impl IntegrationContext {
                 shared.settings.upstream_latency.workload_write,
             ),
             metadata_to_copy: Arc::new(MetadataToCopy::new(&shared.settings)),
-            engine_gates: shared.engine_gates.clone(),
             // An invalid selector matches nothing; validation of the configuration rejects it.
             managed_jobs_namespace_selector: selector
                 .map(|s| Arc::new(Selector::from_api(Some(s)).unwrap_or(Selector::Nothing))),

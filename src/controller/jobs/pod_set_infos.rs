@@ -80,7 +80,7 @@ fn assign_labels_and_annotations(
     if tas {
         annotate(c::WORKLOAD_ANNOTATION, predicates::name(wl));
     }
-    if predicates::is_elastic(wl, &env.engine_gates) {
+    if predicates::is_elastic(wl, &env.shared.engine_gates) {
         let chain = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
         annotate(
             c::WORKLOAD_SLICE_NAME_ANNOTATION,

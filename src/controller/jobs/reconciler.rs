@@ -185,7 +185,7 @@ async fn sync_job_with_workload(
 /// Releases the quota of a Workload whose job is on hold.
 async fn put_on_hold(env: &IntegrationContext, wl: &Workload) -> Result<ReconcileResult, JobError> {
     if predicates::has_quota_reservation(wl) {
-        let (now, gates) = (env.shared.now(), env.engine_gates.clone());
+        let (now, gates) = (env.shared.now(), env.shared.engine_gates.clone());
         workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
             unset_quota_reservation(wl, quota_reserved::ON_HOLD, "Job is on hold", now, &gates)
         })

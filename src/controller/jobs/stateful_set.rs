@@ -268,7 +268,7 @@ async fn reconcile_workload(
         ),
         _ => return Ok(()),
     };
-    let (now, gates) = (env.shared.now(), env.engine_gates.clone());
+    let (now, gates) = (env.shared.now(), env.shared.engine_gates.clone());
     workload_patching::patch_admission_status(&env.shared, &wl, StatusApplyMode::Strict, |wl| {
         unset_quota_reservation(wl, reason, message, now, &gates)
     })

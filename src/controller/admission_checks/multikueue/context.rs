@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use super::remote_client::RemoteClient;
 use crate::ControllerContext;
 use crate::jobs::multikueue::{Adapter, multikueue_adapters};
-use kueue_lab_admission::Gates;
 use kueue_lab_api::config::{
     ClusterProfile, DEFAULT_NAMESPACE, DISPATCHER_ALL_AT_ONCE, MultiKueue,
 };
@@ -34,8 +33,6 @@ pub(super) struct MultiKueueState {
     pub configs: Informer<MultiKueueConfig>,
     /// The adapters of jobs.
     pub adapters: Vec<Adapter>,
-    /// Feature gates as the engine's functions take them.
-    pub engine_gates: Gates,
     /// Workloads to reconcile.
     pub workload_events: WorkQueue<ObjectKey>,
     /// MultiKueueClusters to reconcile.
@@ -66,7 +63,6 @@ impl MultiKueueContext {
             clusters: Informer::builder(Api::<MultiKueueCluster>::all(client())).start(ctx),
             configs: Informer::builder(Api::<MultiKueueConfig>::all(client())).start(ctx),
             adapters: multikueue_adapters(settings),
-            engine_gates: settings.engine().gates,
             workload_events: WorkQueue::new(ctx),
             cluster_events: WorkQueue::new(ctx),
             quota_events: WorkQueue::new(ctx),

@@ -45,7 +45,7 @@ async fn reconcile(
         return Ok(ReconcileResult::Done);
     };
     let check = mk.multikueue_check(&wl);
-    let elastic = predicates::is_elastic(&wl, &mk.engine_gates);
+    let elastic = predicates::is_elastic(&wl, &mk.shared.engine_gates);
     let Some(check) =
         check.filter(|c| !predicates::should_skip_cluster_nomination(&wl, Some(c), elastic))
     else {

@@ -245,7 +245,7 @@ async fn sync_remote_specs(group: &mut WorkloadGroup<'_>) -> Result<(), JobError
         if is_smaller {
             updated.spec = local.spec.clone();
         }
-        let is_reprioritized = is_priority_changed(local, &updated, &group.mk.engine_gates);
+        let is_reprioritized = is_priority_changed(local, &updated, &group.mk.shared.engine_gates);
         if is_reprioritized {
             let spec = &local.spec;
             updated.spec.priority_class_ref = spec.priority_class_ref.clone();

@@ -99,7 +99,7 @@ impl<'a> WorkloadGroup<'a> {
     }
 
     pub(super) fn is_elastic(&self) -> bool {
-        predicates::is_elastic(&self.local, &self.mk.engine_gates)
+        predicates::is_elastic(&self.local, &self.mk.shared.engine_gates)
     }
 
     /// The ClusterQueue with the quota of the Workload; empty without a reservation.
