@@ -223,6 +223,7 @@ fn fresh_events_are_kept_within_a_maximum_of_bytes() {
         };
         (0..5).for_each(|_| create("small"));
         assert_eq!(oldest(), Some(1), "all events are fresh");
+        // Virtual time: a sleep ends immediately and moves the clock of the store.
         tokio::time::sleep(Duration::from_secs(74)).await;
         create("small");
         assert_eq!(oldest(), Some(1), "all events are fresh");

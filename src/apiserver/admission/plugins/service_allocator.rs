@@ -53,14 +53,8 @@ impl<'a> Allocations<'a> {
                     .addresses
                     .extend(addresses.filter_map(|address| address.parse::<Ipv4Addr>().ok()));
                 for (protocol, port) in &service.ports {
-                    match taken.ports.get_mut(protocol) {
-                        Some(ports) => {
-                            ports.insert(*port);
-                        }
-                        None => {
-                            taken.ports.insert(protocol.clone(), HashSet::from([*port]));
-                        }
-                    }
+                    let ports = taken.ports.entry(protocol.clone()).or_default();
+                    ports.insert(*port);
                 }
             }
             taken
