@@ -10,6 +10,7 @@ use crate::references::REFERENCED_KINDS;
 use crate::{Manifest, ObjectKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_json::ValueExt;
 
 /// The unmanaged objects of [`LINTED_KINDS`] and [`REFERENCED_KINDS`], listed once for a save.
 pub(super) struct UnmanagedObjects {
@@ -34,10 +35,7 @@ impl UnmanagedObjects {
                 group: GROUP.into(),
                 kind: kind.into(),
                 namespace: None,
-                name: object["metadata"]["name"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .into(),
+                name: object.text("/metadata/name").into(),
             })
             .collect()
     }
