@@ -61,11 +61,8 @@ pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigF
     let unreadable = |e: &dyn std::fmt::Display| {
         CliError::Usage(format!("cannot read the configuration {file}: {e}"))
     };
-    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
-    if size > MAX_FILE {
-        return Err(unreadable(&format!("it is larger than {MAX_FILE} bytes")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
+    let text = kueue_lab_host::read_argument_to_string(path, MAX_FILE);
+    let text = text.map_err(|e| unreadable(&e))?;
     let problem_text = |p: &kueue_lab_api::load::Problem| -> String {
         let field = match p.path.as_str() {
             "" => String::new(),

@@ -117,7 +117,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         }
     };
     let namespace = args.namespace.clone().unwrap_or_else(|| {
-        let own = std::fs::read_to_string(POD_NAMESPACE_FILE)
+        let own = kueue_lab_host::read_to_string(POD_NAMESPACE_FILE, kueue_lab_host::FILE_LIMIT)
             .ok()
             .filter(|_| inside);
         own.map_or_else(|| NAMESPACE.to_owned(), |own| own.trim().to_owned())
@@ -289,7 +289,8 @@ fn host_name() -> String {
     let named = std::env::var("HOSTNAME")
         .ok()
         .filter(|name| !name.is_empty());
-    let written = || std::fs::read_to_string("/etc/hostname").ok();
+    let written =
+        || kueue_lab_host::read_to_string("/etc/hostname", kueue_lab_host::FILE_LIMIT).ok();
     let name = named.or_else(written).unwrap_or_default();
     match name.trim() {
         "" => "kueue-lab".to_owned(),

@@ -7,7 +7,9 @@ use kube::config::Kubeconfig;
 
 use super::CliError;
 use super::running_lab::running_lab_kubeconfig;
-use kueue_lab_lab::{KubeconfigContext, context_names, error_chain};
+use kueue_lab_lab::{
+    KubeconfigContext, context_names, error_chain, read_default_kubeconfig, read_kubeconfig,
+};
 
 /// The flags that select a kubeconfig and a context.
 #[derive(Debug, Default, clap::Args)]
@@ -58,7 +60,7 @@ impl KubeconfigArgs {
     fn load_kubeconfig(&self) -> Result<KubeconfigSource, CliError> {
         if let Some(path) = &self.kubeconfig {
             let source = path.display().to_string();
-            let config = Kubeconfig::read_from(path);
+            let config = read_kubeconfig(path);
             let config = config.map_err(|e| {
                 CliError::Usage(format!(
                     "cannot use the kubeconfig {source}: {}",
@@ -77,7 +79,7 @@ impl KubeconfigArgs {
         let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
         let running_lab = || {
             let path = running_lab_kubeconfig()?;
-            let config = Kubeconfig::read_from(&path).ok()?;
+            let config = read_kubeconfig(&path).ok()?;
             Some(KubeconfigSource {
                 source: path.display().to_string(),
                 file: Some(path),
@@ -90,7 +92,7 @@ impl KubeconfigArgs {
             config,
         };
         if named {
-            let config = Kubeconfig::read();
+            let config = read_default_kubeconfig();
             let config = config.map_err(|e| {
                 CliError::Usage(format!("cannot use $KUBECONFIG: {}", error_chain(&e)))
             })?;
@@ -98,7 +100,7 @@ impl KubeconfigArgs {
             found.extend(running_lab());
         } else {
             found.extend(running_lab());
-            let config = Kubeconfig::read().ok();
+            let config = read_default_kubeconfig().ok();
             found.extend(config.map(|config| default_location("~/.kube/config", config)));
         }
         let index = self.find_context(&found)?;

@@ -1,6 +1,5 @@
 //! Logging to stderr, or to a file while the terminal UI runs. `RUST_LOG` sets the level.
 
-use std::fs::File;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 
@@ -54,8 +53,8 @@ pub(super) fn to_stderr() {
 /// written: the terminal belongs to the UI.
 pub(super) fn to_file() {
     let folder = state_dir();
-    let file =
-        std::fs::create_dir_all(&folder).and_then(|()| File::create(folder.join("kueue-lab.log")));
+    let file = std::fs::create_dir_all(&folder)
+        .and_then(|()| kueue_lab_host::create(folder.join("kueue-lab.log")));
     let Ok(file) = file else { return };
     let layer = fmt::layer()
         .with_writer(Mutex::new(file))

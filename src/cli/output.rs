@@ -25,7 +25,7 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
+    let written = kueue_lab_host::open_with(&options, &temporary).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)
@@ -77,7 +77,7 @@ impl NewFile {
         let mut permissions = None;
         let mut target = path.to_owned();
         if let Some(existing) = existing {
-            let file = OpenOptions::new().write(true).open(path)?;
+            let file = kueue_lab_host::open_with(OpenOptions::new().write(true), path)?;
             if !existing.is_file() {
                 return Ok((file, None));
             }
@@ -91,7 +91,7 @@ impl NewFile {
         let temporary = format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(temporary);
         let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).open(&temporary)?;
+        let file = kueue_lab_host::open_with(options.write(true).create_new(true), &temporary)?;
         if let Some(permissions) = permissions {
             file.set_permissions(permissions)?;
         }

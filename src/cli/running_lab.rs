@@ -3,7 +3,7 @@
 //! A lab writes its kubeconfig to the state directory, `kubeconfig` or `kubeconfig-PID`, and holds an
 //! exclusive lock on the file of that name with the suffix `.lock` until it ends, also if it is killed.
 
-use std::fs::{File, TryLockError};
+use std::fs::{OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -45,7 +45,8 @@ fn find_kubeconfig(folder: &Path) -> Option<PathBuf> {
 /// Whether a lab holds the lock of its kubeconfig. Without working locks every file is taken for that
 /// of a running lab.
 fn is_locked(kubeconfig: &Path) -> bool {
-    match File::open(lock_path(kubeconfig)).map(|file| file.try_lock_shared()) {
+    let file = kueue_lab_host::open_with(OpenOptions::new().read(true), lock_path(kubeconfig));
+    match file.map(|file| file.try_lock_shared()) {
         Ok(Ok(())) => false,
         Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => true,
     }

@@ -9,7 +9,8 @@ use super::CliError;
 /// Findings about files as the user names them, each with its source line.
 pub(super) fn with_sources(findings: &[Finding]) -> String {
     let findings = findings.iter().map(|finding| {
-        let text = std::fs::read_to_string(&finding.file).unwrap_or_default();
+        let text = kueue_lab_host::read_to_string(&finding.file, kueue_lab_host::FILE_LIMIT)
+            .unwrap_or_default();
         finding.with_source(&text)
     });
     findings.collect::<Vec<_>>().join("\n")
@@ -19,7 +20,8 @@ pub(super) fn with_sources(findings: &[Finding]) -> String {
 pub(super) fn scenario_error(error: ScenarioError) -> CliError {
     let snippet = match &error {
         ScenarioError::In { file, problem } => {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let text = kueue_lab_host::read_to_string(file, kueue_lab_host::FILE_LIMIT)
+                .unwrap_or_default();
             source_snippet(&text, problem.at)
         }
         ScenarioError::File(_) => String::new(),

@@ -120,6 +120,6 @@ async fn write_picture(
         true => screen_dump::svg(&buffer),
         false => screen_dump::text(&buffer),
     };
-    std::fs::write(file, text)
+    kueue_lab_host::write(file, text)
         .map_err(|e| CliError::Usage(format!("cannot write {}: {e}", file.display())))
 }

@@ -17,6 +17,7 @@ use kueue_lab_apiserver::{
 };
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_persistence::DataDir;
 
 /// The default name of a cluster, its user and its context.
@@ -34,6 +35,8 @@ pub struct EmbeddedConfig {
     pub port: u16,
     /// The limits of requests of external clients.
     pub request_limits: RequestLimits,
+    /// The addresses of this machine that objects may name.
+    pub host_addresses: HostAddresses,
     /// The time at shutdown in which `/readyz` fails and requests of external clients are still served.
     pub shutdown_delay: Duration,
     /// The data directory; `None` to keep objects in memory only.
@@ -69,8 +72,9 @@ impl EmbeddedCluster {
     pub fn new(mut config: EmbeddedConfig) -> Result<Self, ClusterError> {
         let snapshot = config.snapshot.take();
         let clock = config.clock.clone();
-        let mut builder =
-            ApiServer::builder(config.clock, config.entropy).request_limits(config.request_limits);
+        let mut builder = ApiServer::builder(config.clock, config.entropy)
+            .request_limits(config.request_limits)
+            .host_addresses(config.host_addresses);
         for plugin in config.admission {
             builder = builder.admission(plugin);
         }

@@ -48,7 +48,7 @@ fn access<E: std::error::Error>(
     };
     let mut config = config.map_err(|e| unusable(&e))?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    let client = Client::try_from(config).map_err(|e| unusable(&e))?;
+    let client = kueue_lab_host::client(config).map_err(|e| unusable(&e))?;
     Ok(AuthenticatedClient {
         client,
         expires: None,

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::kubeconfig_file::{read_default_kubeconfig, read_kubeconfig};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use kube::config::{AuthInfo, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedContext};
 use kube::{Client, Config};
+use kueue_lab_host::FILE_LIMIT;
 
 use super::ClusterError;
 use super::connectivity;
@@ -201,11 +203,12 @@ impl KubeconfigContext {
             expires = granted.expires;
             *user = with(granted, user);
         }
+        self.include_files(&mut config)?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(config, &options).await;
         let mut config = config.map_err(|e| self.unusable(&e))?;
         config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
-        let client = Client::try_from(config).map_err(|e| self.unusable(&e))?;
+        let client = kueue_lab_host::client(config).map_err(|e| self.unusable(&e))?;
         Ok(AuthenticatedClient { client, expires })
     }
 
@@ -259,21 +262,9 @@ impl KubeconfigContext {
     /// A file cannot be read.
     pub fn flattened(&self) -> Result<String, ClusterError> {
         let mut flat = self.clone();
-        let clusters = flat.config.clusters.iter_mut();
-        for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
-            let authority = cluster.certificate_authority.take();
-            if let Some(bytes) = self.read_file(authority)? {
-                cluster.certificate_authority_data = Some(STANDARD.encode(bytes));
-            }
-        }
+        self.include_files(&mut flat.config)?;
         let users = flat.config.auth_infos.iter_mut();
         for user in users.filter_map(|named| named.auth_info.as_mut()) {
-            if let Some(bytes) = self.read_file(user.client_certificate.take())? {
-                user.client_certificate_data = Some(STANDARD.encode(bytes));
-            }
-            if let Some(bytes) = self.read_file(user.client_key.take())? {
-                user.client_key_data = Some(STANDARD.encode(bytes).into());
-            }
             if let Some(bytes) = self.read_file(user.token_file.take())? {
                 let token = String::from_utf8_lossy(&bytes).trim().to_owned();
                 user.token = Some(token.into());
@@ -282,14 +273,38 @@ impl KubeconfigContext {
         flat.to_yaml().map_err(|e| self.unusable(&e))
     }
 
+    /// Replaces the files of certificates and keys by their content, and checks that a token file can be read,
+    /// which the client library opens again and again.
+    fn include_files(&self, config: &mut Kubeconfig) -> Result<(), ClusterError> {
+        let clusters = config.clusters.iter_mut();
+        for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+            let authority = cluster.certificate_authority.take();
+            if let Some(bytes) = self.read_file(authority)? {
+                cluster.certificate_authority_data = Some(STANDARD.encode(bytes));
+            }
+        }
+        let users = config.auth_infos.iter_mut();
+        for user in users.filter_map(|named| named.auth_info.as_mut()) {
+            self.read_file(user.token_file.clone())?;
+            if let Some(bytes) = self.read_file(user.client_certificate.take())? {
+                user.client_certificate_data = Some(STANDARD.encode(bytes));
+            }
+            if let Some(bytes) = self.read_file(user.client_key.take())? {
+                user.client_key_data = Some(STANDARD.encode(bytes).into());
+            }
+        }
+        Ok(())
+    }
+
     fn read_file(&self, path: Option<String>) -> Result<Option<Vec<u8>>, ClusterError> {
         let Some(path) = path.filter(|path| !path.is_empty()) else {
             return Ok(None);
         };
-        let bytes = std::fs::read(&path).map_err(|error| ClusterError::Source {
-            file: path,
-            reason: error.to_string(),
-        })?;
+        let bytes =
+            kueue_lab_host::read(&path, FILE_LIMIT).map_err(|error| ClusterError::Source {
+                file: path,
+                reason: error.to_string(),
+            })?;
         Ok(Some(bytes))
     }
 
@@ -335,11 +350,11 @@ fn with(granted: PluginCredentials, user: &AuthInfo) -> AuthInfo {
 fn read(file: Option<&Path>) -> Result<(String, Kubeconfig), ClusterError> {
     let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
     let (source, config) = match (file, named) {
-        (Some(file), _) => (file.display().to_string(), Kubeconfig::read_from(file)),
-        (None, true) => ("$KUBECONFIG".to_owned(), Kubeconfig::read()),
+        (Some(file), _) => (file.display().to_string(), read_kubeconfig(file)),
+        (None, true) => ("$KUBECONFIG".to_owned(), read_default_kubeconfig()),
         (None, false) => (
             default_kubeconfig().display().to_string(),
-            Kubeconfig::read(),
+            read_default_kubeconfig(),
         ),
     };
     match config {

@@ -10,6 +10,7 @@ mod embedded;
 mod error;
 pub mod in_cluster;
 mod kubeconfig_context;
+mod kubeconfig_file;
 pub mod local;
 pub mod plugins;
 mod remote;
@@ -19,6 +20,7 @@ pub use credentials::ExecPluginError;
 pub use embedded::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 pub use error::ClusterError;
 pub use kubeconfig_context::{KubeconfigContext, context_names, error_chain};
+pub use kubeconfig_file::{read_default_kubeconfig, read_kubeconfig};
 pub use kueue_lab_apiserver::{
     ApiServerSnapshot, Limit, LoadObjectError, RequestLimits, UnknownFields, limits,
 };

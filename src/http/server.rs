@@ -56,7 +56,7 @@ impl HttpServer {
     /// # Errors
     /// The address cannot be bound.
     pub async fn bind(name: &'static str, address: SocketAddr, limits: Limits) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+        let listener = kueue_lab_host::listen(address).await?;
         Ok(Self {
             name,
             limits,

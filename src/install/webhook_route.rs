@@ -1,6 +1,6 @@
 //! [`WebhookRoute`]: how the API server reaches the webhook server of this process.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde_json::{Value, json};
 
@@ -41,13 +41,7 @@ impl WebhookRoute {
         if host == "localhost" || host.parse().is_ok_and(is_loopback) {
             return Some(Self::Loopback);
         }
-        // Nothing is sent: connecting a datagram socket only selects the route.
-        let any: SocketAddr = (Ipv4Addr::UNSPECIFIED, 0).into();
-        let socket = UdpSocket::bind(any)
-            .or_else(|_| UdpSocket::bind("[::]:0"))
-            .ok()?;
-        socket.connect((host, port)).ok()?;
-        let own = socket.local_addr().ok()?.ip();
+        let own = kueue_lab_host::local_address_towards(host, port).ok()?;
         match own.is_loopback() {
             true => Some(Self::Loopback),
             false => Some(Self::Host(own.to_string())),

@@ -26,14 +26,7 @@ impl FileSource {
             Self::Folder(folder) => {
                 let full = folder.join(path);
                 let failed = |e: std::io::Error| format!("cannot read {}: {e}", full.display());
-                let size = std::fs::metadata(&full).map_err(failed)?.len();
-                if size > MAX_FILE {
-                    return Err(format!(
-                        "{} is larger than {MAX_FILE} bytes",
-                        full.display()
-                    ));
-                }
-                std::fs::read_to_string(&full).map_err(failed)
+                kueue_lab_host::read_to_string(&full, MAX_FILE).map_err(failed)
             }
             Self::Shipped(files) => {
                 let wanted = normalize(path);

@@ -44,7 +44,8 @@ impl ObjectFile {
     /// A message with the file, the line and the remedy.
     pub fn read(path: &Path) -> Result<Self, String> {
         let file = path.display();
-        let bytes = std::fs::read(path).map_err(|e| format!("cannot read {file}: {e}"))?;
+        let bytes = kueue_lab_host::read_argument(path, LIMITS.bytes as u64)
+            .map_err(|e| format!("cannot read {file}: {e}"))?;
         let parsed = utf8(&bytes).and_then(|text| Ok((text, documents(text, LIMITS)?)));
         let (text, documents) = parsed.map_err(|problem| format!("{file}:{problem}"))?;
         if documents.is_empty() {

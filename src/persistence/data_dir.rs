@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use kueue_lab_host::FILE_LIMIT;
 use redb::backends::FileBackend;
 use serde::{Deserialize, Serialize};
 
@@ -204,7 +205,7 @@ fn check_entries(path: &Path) -> Result<(), DataDirError> {
 
 fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
     let path = dir.join(CLUSTER_FILE);
-    let text = match std::fs::read(&path) {
+    let text = match kueue_lab_host::read(&path, FILE_LIMIT) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(DataDirError::io(&path)(error)),
@@ -224,7 +225,7 @@ fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
 /// The credentials of a directory; those of a new one are generated.
 fn credentials(dir: &Path, is_new: bool) -> Result<Credentials, DataDirError> {
     let path = dir.join(CREDENTIALS_FILE);
-    match std::fs::read(&path) {
+    match kueue_lab_host::read(&path, FILE_LIMIT) {
         Ok(text) => serde_json::from_slice(&text).map_err(|e| DataDirError::damaged(&path, e)),
         Err(error) if error.kind() == ErrorKind::NotFound && is_new => {
             let credentials = Credentials::generate()?;
@@ -246,7 +247,7 @@ fn write_json(path: &Path, content: &impl Serialize) -> Result<(), DataDirError>
 fn create_database(path: &Path) -> Result<(), DataDirError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o600);
-    let file = options.open(path).map_err(DataDirError::io(path))?;
+    let file = kueue_lab_host::open_with(&options, path).map_err(DataDirError::io(path))?;
     let failed = |e: redb::DatabaseError| database_error(path, e.into());
     let backend = FileBackend::new(file).map_err(failed)?;
     let created = database_options().create_with_backend(backend);

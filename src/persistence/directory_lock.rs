@@ -25,13 +25,14 @@ impl DirectoryLock {
         let path = dir.join(FILE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
-        let mut file = options.open(&path).map_err(DataDirError::io(&path))?;
+        let mut file =
+            kueue_lab_host::open_with(&options, &path).map_err(DataDirError::io(&path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut owner = String::new();
                 // Without the id the message is less specific.
-                let _ = file.read_to_string(&mut owner);
+                let _ = (&file).take(64).read_to_string(&mut owner);
                 let owner = match owner.trim().parse::<u32>() {
                     Ok(pid) => format!("the process {pid}"),
                     Err(_) => "another process".to_owned(),

@@ -1,6 +1,6 @@
 //! Files that only their owner can read, replaced atomically and durably.
 
-use std::fs::{File, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -20,5 +20,5 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+    kueue_lab_host::open_with(OpenOptions::new().read(true), dir)?.sync_all()
 }

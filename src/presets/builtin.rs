@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
+use kueue_lab_host::FILE_LIMIT;
 use sha2::{Digest, Sha256};
 
 /// A file in the binary.
@@ -29,19 +30,22 @@ const CHECKSUM_FILE: &str = ".written-by-kueue-lab";
 pub fn write_out(folder: &Path, files: &[BuiltInFile]) -> io::Result<Vec<String>> {
     std::fs::create_dir_all(folder)?;
     let checksums = folder.join(CHECKSUM_FILE);
-    let mut written: BTreeMap<String, String> = match std::fs::read_to_string(&checksums) {
-        Ok(text) => text
-            .lines()
-            .filter_map(|line| line.split_once("  "))
-            .map(|(hash, path)| (path.to_owned(), hash.to_owned()))
-            .collect(),
-        Err(_) => BTreeMap::new(),
-    };
+    let mut written: BTreeMap<String, String> =
+        match kueue_lab_host::read_to_string(&checksums, FILE_LIMIT) {
+            Ok(text) => text
+                .lines()
+                .filter_map(|line| line.split_once("  "))
+                .map(|(hash, path)| (path.to_owned(), hash.to_owned()))
+                .collect(),
+            Err(_) => BTreeMap::new(),
+        };
     let mut kept = Vec::new();
     for file in files {
         let path = folder.join(file.path);
         let built_in = hash(file.text.as_bytes());
-        let on_disk = std::fs::read(&path).ok().map(|bytes| hash(&bytes));
+        let on_disk = kueue_lab_host::read(&path, FILE_LIMIT)
+            .ok()
+            .map(|bytes| hash(&bytes));
         // A file that was written and no longer exists was deleted by the user.
         let removed = on_disk.is_none() && written.contains_key(file.path);
         let edited = on_disk.is_some() && on_disk.as_ref() != written.get(file.path);

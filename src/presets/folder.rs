@@ -332,16 +332,7 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, FolderError> {
         path: path.to_owned(),
         reason,
     };
-    match std::fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(failed(os_error(&e))),
-        Ok(meta) if !meta.is_file() => return Err(failed("it is not a file".into())),
-        Ok(meta) if meta.len() > MAX_FILE => {
-            return Err(failed(format!("it is larger than {MAX_FILE} bytes")));
-        }
-        Ok(_) => {}
-    }
-    match std::fs::read(path) {
+    match kueue_lab_host::read(path, MAX_FILE) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(failed(os_error(&e))),

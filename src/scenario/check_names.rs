@@ -65,7 +65,8 @@ impl ScenarioRun<'_> {
         let Some(unknown) = names.check(scenario) else {
             return Ok(());
         };
-        let text = std::fs::read_to_string(&scenario.file).unwrap_or_default();
+        let text = kueue_lab_host::read_to_string(&scenario.file, kueue_lab_host::FILE_LIMIT)
+            .unwrap_or_default();
         let problem = match parse_one(&text, Limits::default()) {
             Ok(document) => unknown.problem(&document),
             Err(_) => unknown.at_its_start(),

@@ -43,15 +43,11 @@ impl SkyEnv {
     /// The file cannot be read, or it is invalid.
     pub(crate) fn with_config_file(&self, file: &Path) -> Result<Self, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
-        match std::fs::metadata(file) {
+        let text = match kueue_lab_host::read_to_string(file, MAX_FILE) {
+            Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.clone()),
             Err(error) => return Err(failed(&error)),
-            Ok(found) if found.len() > MAX_FILE => {
-                return Err(failed(&format!("larger than {MAX_FILE} bytes")));
-            }
-            Ok(_) => {}
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+        };
         if text.trim().is_empty() {
             return Ok(self.clone());
         }

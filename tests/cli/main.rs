@@ -4,6 +4,7 @@
 
 mod explain;
 mod held_save;
+mod host_files;
 mod import;
 mod plan;
 mod replay;

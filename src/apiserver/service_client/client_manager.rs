@@ -143,7 +143,8 @@ impl ClientManager {
             config.auth_info.client_certificate_data = Some(STANDARD.encode(&identity.certificate));
             config.auth_info.client_key_data = Some(STANDARD.encode(&identity.key).into());
         }
-        let client = Client::try_from(config).map_err(|e| request_error(&e, server.authority()))?;
+        let client =
+            kueue_lab_host::client(config).map_err(|e| request_error(&e, server.authority()))?;
         let mut clients = self.clients.lock();
         if clients.len() >= MAX_CLIENTS {
             clients.clear();

@@ -273,9 +273,5 @@ fn read_file(path: &Path) -> Result<String, CliError> {
     let unreadable = |error: &dyn std::fmt::Display| {
         CliError::Usage(format!("cannot read the trace {}: {error}", path.display()))
     };
-    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
-    if size > MAX_TRACE {
-        return Err(unreadable(&format!("it is larger than {MAX_TRACE} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|e| unreadable(&e))
+    kueue_lab_host::read_argument_to_string(path, MAX_TRACE).map_err(|e| unreadable(&e))
 }

@@ -1,6 +1,5 @@
 //! [`Submission`]: the objects or tasks of a file.
 
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use kueue_lab_api::constants::POD_GROUP_NAME_LABEL;
@@ -32,16 +31,14 @@ impl SourceFile {
             false => path.display().to_string(),
         };
         let read = match is_stdin {
-            true => read_limited(std::io::stdin().lock()),
-            false => std::fs::File::open(path).and_then(read_limited),
+            true => kueue_lab_host::read_stdin(MAX_FILE),
+            false => kueue_lab_host::read_argument(path, MAX_FILE),
         };
-        let text = read.map_err(|e| CliError::Usage(format!("{name}: cannot be read: {e}")))?;
-        match text.len() as u64 > MAX_FILE {
-            true => Err(CliError::Usage(format!(
-                "{name}: is larger than {MAX_FILE} bytes"
-            ))),
-            false => Ok(Self { name, text }),
-        }
+        let unreadable =
+            |e: &dyn std::fmt::Display| CliError::Usage(format!("{name}: cannot be read: {e}"));
+        let bytes = read.map_err(|e| unreadable(&e))?;
+        let text = String::from_utf8(bytes).map_err(|e| unreadable(&e.utf8_error()))?;
+        Ok(Self { name, text })
     }
 
     /// An error in the file.
@@ -138,14 +135,6 @@ impl Submission {
             file,
         })
     }
-}
-
-/// The text of a reader, up to a byte more than a file may have.
-fn read_limited(reader: impl Read) -> std::io::Result<String> {
-    let mut bytes = Vec::new();
-    reader.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    let text = String::from_utf8(bytes);
-    text.map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// Adds an object, or the items of a list.

@@ -56,7 +56,7 @@ impl TaskArgs {
         if let [file] = &*self.entrypoint
             && is_file(file)
         {
-            let text = std::fs::read_to_string(file);
+            let text = kueue_lab_host::read_argument_to_string(file, kueue_lab_host::FILE_LIMIT);
             let text = text.map_err(|error| CliError::Usage(format!("{file}: {error}")))?;
             return Ok((file.clone(), text));
         }

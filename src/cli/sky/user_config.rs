@@ -11,7 +11,7 @@ pub(super) fn user_config() -> Result<Option<String>, CliError> {
         return Ok(None);
     };
     let shown = file.display();
-    let text = std::fs::read_to_string(&file)
+    let text = kueue_lab_host::read_to_string(&file, kueue_lab_host::FILE_LIMIT)
         .map_err(|error| CliError::Usage(format!("{shown}: {error}")))?;
     if text.trim().is_empty() {
         return Ok(None);

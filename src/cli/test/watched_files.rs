@@ -34,7 +34,9 @@ impl WatchedFiles {
         let all: BTreeSet<PathBuf> = in_folders.chain(named).collect();
         let contents = all.into_iter().filter_map(|file| {
             let mut hasher = DefaultHasher::new();
-            std::fs::read(&file).ok()?.hash(&mut hasher);
+            kueue_lab_host::read(&file, kueue_lab_host::FILE_LIMIT)
+                .ok()?
+                .hash(&mut hasher);
             Some((file, hasher.finish()))
         });
         Self {

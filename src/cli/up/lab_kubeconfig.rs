@@ -62,7 +62,7 @@ impl LabKubeconfig {
         }
         lab.write_kubeconfig(&self.path)?;
         if matches!(lab.cluster(), Cluster::Embedded(_)) {
-            self.written = std::fs::read(&self.path).ok();
+            self.written = kueue_lab_host::read(&self.path, kueue_lab_host::FILE_LIMIT).ok();
         }
         Ok(())
     }
@@ -86,7 +86,8 @@ impl LabKubeconfig {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.written.is_some() && std::fs::read(&self.path).ok() == self.written
+        self.written.is_some()
+            && kueue_lab_host::read(&self.path, kueue_lab_host::FILE_LIMIT).ok() == self.written
     }
 
     /// The path of the file.
@@ -110,6 +111,6 @@ impl LabKubeconfig {
 
 /// Locks a kubeconfig; `None` if another lab uses it.
 fn lock(kubeconfig: &Path) -> Option<File> {
-    let file = File::create(lock_path(kubeconfig)).ok()?;
+    let file = kueue_lab_host::create(lock_path(kubeconfig)).ok()?;
     file.try_lock().is_ok().then_some(file)
 }

@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use kube::config::{Cluster, ExecAuthCluster, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::process::Command;
 
 /// Timeout of a plugin that may prompt.
 const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -146,7 +145,7 @@ pub(crate) async fn run_exec_plugin(
         spec["cluster"] = json!(info);
     }
     let info = json!({"kind": "ExecCredential", "apiVersion": exec.api_version, "spec": spec});
-    let mut command = Command::new(&plugin);
+    let mut command = kueue_lab_host::program(&plugin);
     command
         .args(exec.args.iter().flatten())
         .envs(exec.env.iter().flatten().filter_map(|pair| {

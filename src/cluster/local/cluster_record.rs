@@ -36,7 +36,8 @@ impl ClusterRecord {
 
     /// Reads the record, if there is one.
     pub(super) fn read(state: &Path, tool: ClusterTool) -> Option<Self> {
-        let text = std::fs::read_to_string(path(state, tool)).ok()?;
+        let text =
+            kueue_lab_host::read_to_string(path(state, tool), kueue_lab_host::FILE_LIMIT).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -50,7 +51,7 @@ impl ClusterRecord {
         let folder = path.parent().unwrap_or(state);
         std::fs::create_dir_all(folder).map_err(failed)?;
         let text = serde_json::to_string(self).unwrap_or_default();
-        std::fs::write(&path, text).map_err(failed)
+        kueue_lab_host::write(&path, text).map_err(failed)
     }
 
     /// Removes the record.

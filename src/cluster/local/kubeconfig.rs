@@ -34,7 +34,7 @@ pub(super) async fn merge_into_file(file: &Path, added: &str) -> Result<(), Loca
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
     let lock = Lock::take(file).await?;
-    let text = match std::fs::read_to_string(file) {
+    let text = match kueue_lab_host::read_to_string(file, kueue_lab_host::FILE_LIMIT) {
         Ok(text) => text,
         Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
         Err(e) => return Err(failed(e.to_string())),
@@ -107,10 +107,9 @@ impl Lock {
         let path = PathBuf::from(path);
         let begun = Instant::now();
         loop {
-            let made = std::fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&path);
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create_new(true);
+            let made = kueue_lab_host::open_with(&options, &path);
             match made {
                 Ok(_) => return Ok(Self(path)),
                 Err(e) if e.kind() == ErrorKind::AlreadyExists && begun.elapsed() < LOCKED => {

@@ -93,7 +93,7 @@ async fn create(
         reason: e.to_string(),
     };
     let scratch = scratch.map_err(failed)?;
-    std::fs::write(&config, description).map_err(failed)?;
+    kueue_lab_host::write(&config, description).map_err(failed)?;
     let (config, scratch) = (
         config.display().to_string(),
         scratch.path().display().to_string(),

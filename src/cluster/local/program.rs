@@ -6,7 +6,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use tokio::process::Command;
 
 use super::LocalClusterError;
 
@@ -94,7 +93,7 @@ impl Program {
             reason: e.to_string(),
         };
         tracing::debug!(program = %self.path.display(), ?args, "running");
-        let mut child = Command::new(&self.path)
+        let mut child = kueue_lab_host::program(&self.path)
             .args(args)
             .envs(self.env.iter().copied())
             .stdin(Stdio::null())

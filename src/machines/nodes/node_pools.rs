@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerImage, Taint};
+use kueue_lab_host::FILE_LIMIT;
 use serde::{Deserialize, Deserializer, de};
 
 use super::node_devices::RawNodeDevices;
@@ -229,9 +230,11 @@ impl NodePools {
     /// # Errors
     /// The file cannot be read, or its first error with line and column.
     pub fn load(path: &Path) -> Result<Self, PoolsError> {
-        let text = std::fs::read_to_string(path).map_err(|source| PoolsError::Read {
-            path: path.to_path_buf(),
-            source,
+        let text = kueue_lab_host::read_argument_to_string(path, FILE_LIMIT).map_err(|source| {
+            PoolsError::Read {
+                path: path.to_path_buf(),
+                source,
+            }
         })?;
         Self::parse(&text).map_err(|problem| PoolsError::Invalid {
             path: path.to_path_buf(),

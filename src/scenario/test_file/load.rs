@@ -59,13 +59,15 @@ pub struct TestCase {
 impl TestFile {
     /// Whether a test file names a preset.
     pub fn names_preset(path: &Path) -> bool {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text =
+            kueue_lab_host::read_to_string(path, kueue_lab_host::FILE_LIMIT).unwrap_or_default();
         parse_one(&text, Limits::default()).is_ok_and(|node| node.get("preset").is_some())
     }
 
     /// The folders with the queue configuration of a test file, also if it or they have errors.
     pub fn source_folders(path: &Path, presets: &Path) -> Vec<PathBuf> {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text =
+            kueue_lab_host::read_to_string(path, kueue_lab_host::FILE_LIMIT).unwrap_or_default();
         let Ok(node) = parse_one(&text, Limits::default()) else {
             return Vec::new();
         };
@@ -81,7 +83,8 @@ impl TestFile {
 
     /// The files that a test file names, also if it or they have errors.
     pub fn source_files(path: &Path) -> Vec<PathBuf> {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text =
+            kueue_lab_host::read_to_string(path, kueue_lab_host::FILE_LIMIT).unwrap_or_default();
         let Ok(node) = parse_one(&text, Limits::default()) else {
             return Vec::new();
         };

@@ -40,7 +40,8 @@ impl TestFileError {
         match error {
             ScenarioError::In { file: of, problem } if of == file => Self::at(file, text, problem),
             ScenarioError::In { file, problem } => {
-                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                let text = kueue_lab_host::read_to_string(&file, kueue_lab_host::FILE_LIMIT)
+                    .unwrap_or_default();
                 Self::at(&file, &text, problem)
             }
             ScenarioError::File(message) => Self::File(message),

@@ -41,7 +41,7 @@ pub(super) fn unknown_field(
     let objects = ["apply", "create"].iter().find_map(|key| step.get(key))?;
     if let Some(name) = objects.as_str() {
         let file = Path::new(file).parent()?.join(name);
-        let text = std::fs::read_to_string(&file).ok()?;
+        let text = kueue_lab_host::read_to_string(&file, kueue_lab_host::FILE_LIMIT).ok()?;
         let objects = documents(&text, Limits::default()).ok()?;
         let at = objects.iter().find_map(|object| position(object, path))?;
         return Some(FieldPosition::In(file.display().to_string(), at));
