@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_streaming::SessionLimits;
 use parking_lot::{Mutex, Once};
 
@@ -54,6 +55,8 @@ pub(crate) struct ServerState {
     pub(crate) flow_control: Once,
     /// Whether the listener is about to close, which fails `/readyz`.
     pub(crate) is_shutting_down: AtomicBool,
+    /// The addresses of this machine that objects may name.
+    pub(crate) host_addresses: HostAddresses,
     /// The limits of requests on the network.
     pub(crate) request_limits: RequestLimits,
     /// The writes of Events that expire.
@@ -73,6 +76,7 @@ impl ServerState {
         StoredObjects {
             registry: &self.registry,
             store: &self.store,
+            host_addresses: &self.host_addresses,
         }
     }
 
@@ -81,6 +85,7 @@ impl ServerState {
         VersionConverter {
             registry: &self.registry,
             store: &self.store,
+            host_addresses: &self.host_addresses,
             plugins: &self.plugins,
             webhooks: &self.conversion_webhooks,
             entropy: &self.entropy,

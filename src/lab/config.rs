@@ -11,6 +11,7 @@ use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::SaveReview;
 
@@ -38,6 +39,8 @@ pub struct LabConfig {
     pub port: Option<u16>,
     /// The limits of requests to an embedded cluster.
     pub request_limits: RequestLimits,
+    /// The addresses of this machine that objects of an embedded cluster may name.
+    pub host_addresses: HostAddresses,
     /// The time at shutdown in which `/readyz` of the embedded cluster fails and requests of external
     /// clients are still served.
     pub shutdown_delay: Duration,
@@ -95,6 +98,7 @@ impl LabConfig {
             review: None,
             port: None,
             request_limits: RequestLimits::default(),
+            host_addresses: HostAddresses::default(),
             shutdown_delay: Duration::ZERO,
             data: None,
             from: None,

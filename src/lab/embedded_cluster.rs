@@ -25,6 +25,7 @@ pub(crate) async fn embedded_cluster(
         entropy: config.entropy.clone(),
         port: config.port.unwrap_or_default(),
         request_limits: config.request_limits,
+        host_addresses: config.host_addresses.clone(),
         shutdown_delay: config.shutdown_delay,
         admission: admission_plugins(config, gates, ca_bundle),
         converter: Some(Arc::new(kueue_webhooks::KueueConversion)),

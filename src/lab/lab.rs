@@ -31,7 +31,7 @@ use kueue_lab_admission::engine::ExhaustedLimit;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::AggregatedApi;
-use kueue_lab_controller::{Controller, UpstreamLatency};
+use kueue_lab_controller::{Controller, NetworkClients, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
 use kueue_lab_presets::{IgnoredSettings, PresetSettings, Presets, PresetsConfig, read_settings};
@@ -111,6 +111,7 @@ impl Lab {
         }
         kueue.config.worker_clients = workers.clients();
         if config.remote.is_some() {
+            kueue.config.worker_clients = Arc::new(NetworkClients);
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
             if let Some(preset) = config
@@ -216,6 +217,7 @@ impl Lab {
             },
         )
         .await;
+        machines.set_host_addresses(config.host_addresses.clone());
         if let (Cluster::Embedded(embedded), Some(kubelet)) = (&cluster, machines.kubelet()) {
             embedded.set_kubelet(Arc::new(kubelet_client::LabKubelets::new(kubelet)));
         }
@@ -412,7 +414,7 @@ impl Lab {
         };
         let all = std::iter::once(own).chain(workers.iter().map(String::as_str));
         let merged = merged_kubeconfig(all)?;
-        std::fs::write(path, merged).map_err(|error| format!("{}: {error}", path.display()))
+        kueue_lab_host::write(path, merged).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// A client with full permissions.

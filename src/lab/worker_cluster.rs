@@ -63,6 +63,7 @@ pub(crate) fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         review: None,
         port: config.port.map(|_| 0),
         request_limits: config.request_limits,
+        host_addresses: config.host_addresses.of_another_cluster(),
         shutdown_delay: config.shutdown_delay,
         data: None,
         from: None,

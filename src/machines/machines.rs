@@ -16,6 +16,7 @@ use crate::resource_claims::ResourceClaimInformers;
 use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_runtime::{Api, ComponentClients, Context, Informer};
 use kueue_lab_skylet::JobsController;
 
@@ -35,6 +36,7 @@ pub struct Machines {
     operators: Context,
     config: MachinesConfig,
     controller_manager: OnceLock<ControllerManager>,
+    host_addresses: OnceLock<HostAddresses>,
 }
 
 impl Machines {
@@ -136,6 +138,7 @@ impl Machines {
             operators,
             config,
             controller_manager: OnceLock::new(),
+            host_addresses: OnceLock::new(),
         }
     }
 
@@ -177,8 +180,20 @@ impl Machines {
         });
     }
 
+    /// Sets the addresses of this machine that connections to Pods and Services may reach, to which the pools
+    /// add those of their nodes; none before. Has an effect once.
+    pub fn set_host_addresses(&self, addresses: HostAddresses) {
+        let addresses = self.host_addresses.get_or_init(|| addresses);
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_host_addresses(addresses.clone());
+        }
+    }
+
     /// Applies node pools and fake resources of real nodes; returns when the nodes exist.
     pub async fn apply_pools(&self, pools: NodePools) {
+        if let Some(addresses) = self.host_addresses.get() {
+            addresses.set_nodes(pools.pools.iter().filter_map(|pool| pool.address));
+        }
         if let Some(fake_gpus) = &self.fake_gpus {
             fake_gpus.apply(pools.real.clone()).await;
         }

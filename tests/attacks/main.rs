@@ -6,6 +6,7 @@
 mod connection;
 mod connections;
 mod decoders;
+mod host_addresses;
 mod metrics;
 mod panics;
 mod request_bodies;

@@ -16,6 +16,7 @@ use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 use kueue_lab_apimachinery::schema::defaulting::default;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_json::ValueExt;
 use kueue_lab_kinds::conversion::convert_builtin;
 
@@ -24,6 +25,7 @@ use kueue_lab_kinds::conversion::convert_builtin;
 pub(crate) struct VersionConverter<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) store: &'a Store,
+    pub(crate) host_addresses: &'a HostAddresses,
     pub(crate) plugins: &'a Plugins,
     pub(crate) webhooks: &'a WebhookConverter,
     pub(crate) entropy: &'a Entropy,
@@ -123,6 +125,7 @@ impl VersionConverter<'_> {
         StoredObjects {
             registry: self.registry,
             store: self.store,
+            host_addresses: self.host_addresses,
         }
     }
 

@@ -169,6 +169,7 @@ impl ServerState {
             heavy_work: HeavyWork::new(heavy_requests()),
         });
         self.is_shutting_down.store(false, Ordering::Relaxed);
+        self.host_addresses.add_server(address.port());
         let server = tokio::spawn(server.serve(request_stack(context), stop.clone()));
         Ok(ServingHandle {
             address,
@@ -229,6 +230,7 @@ impl ServingHandle {
 
 impl Drop for ServingHandle {
     fn drop(&mut self) {
+        self.core.host_addresses.remove_server(self.address.port());
         self.stop.cancel();
         self.server.abort();
     }

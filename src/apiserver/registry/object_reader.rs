@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kueue_lab_host::HostAddresses;
 use kueue_lab_quota::{Evaluator, ObjectUsage};
 use serde_json::Value;
 
@@ -14,6 +15,11 @@ pub(crate) trait ObjectReader {
 
     /// All objects of a namespace (of all namespaces for an empty one), by name.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>>;
+
+    /// The addresses of this machine that objects may name.
+    fn host_addresses(&self) -> HostAddresses {
+        HostAddresses::all()
+    }
 
     /// The quota usage of each object of a namespace.
     fn quota_usages(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<ObjectUsage>> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kueue_lab_host::HostAddresses;
 use kueue_lab_quota::{Evaluator, ObjectUsage};
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ use crate::storage::{Object, ResourceStorage, Snapshot, Store};
 pub(crate) struct StoredObjects<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) store: &'a Store,
+    pub(crate) host_addresses: &'a HostAddresses,
 }
 
 impl StoredObjects<'_> {
@@ -66,6 +68,10 @@ impl StoredObjects<'_> {
 }
 
 impl ObjectReader for StoredObjects<'_> {
+    fn host_addresses(&self) -> HostAddresses {
+        self.host_addresses.clone()
+    }
+
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let storage = self.storage(group, resource)?;
         Some(storage.get(&storage_key(namespace, name))?.value())

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use parking_lot::{Mutex, Once};
 
 use super::api_server::ApiServer;
@@ -47,6 +48,7 @@ pub struct ApiServerBuilder {
     entropy: Entropy,
     limits: StorageLimits,
     request_limits: RequestLimits,
+    host_addresses: HostAddresses,
     plugins: Plugins,
 }
 
@@ -57,6 +59,7 @@ impl ApiServerBuilder {
             entropy,
             limits: StorageLimits::default(),
             request_limits: RequestLimits::default(),
+            host_addresses: HostAddresses::all(),
             plugins: Plugins::default(),
         }
     }
@@ -93,6 +96,13 @@ impl ApiServerBuilder {
     #[must_use]
     pub fn request_limits(mut self, limits: RequestLimits) -> Self {
         self.request_limits = limits;
+        self
+    }
+
+    /// Sets the addresses of this machine that objects such as EndpointSlices may name; by default all.
+    #[must_use]
+    pub fn host_addresses(mut self, addresses: HostAddresses) -> Self {
+        self.host_addresses = addresses;
         self
     }
 
@@ -177,6 +187,7 @@ impl ApiServerBuilder {
             admission_locks: AdmissionLocks::default(),
             flow_control: Once::new(),
             request_limits: self.request_limits,
+            host_addresses: self.host_addresses,
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
             has_restored_objects: AtomicBool::new(store.is_durable()),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::Value;
 
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_json::ValueExt;
 
 /// A port of a Service.
@@ -23,7 +24,8 @@ pub(crate) struct ServiceReference {
 pub(crate) struct ServiceEndpoint {
     /// Address and port.
     pub(crate) address: SocketAddr,
-    /// Whether it belongs to a Pod, which has no network: nothing listens there.
+    /// Whether nothing listens there: it belongs to a Pod, which has no network, or to this machine, where it
+    /// is not one of [`HostAddresses`].
     pub(crate) is_pod: bool,
 }
 
@@ -117,28 +119,32 @@ pub(crate) fn endpoints(
 ) -> Vec<ServiceEndpoint> {
     let slices = endpoint_slices(reader, namespace, name);
     if !slices.is_empty() {
-        return slices.iter().flat_map(|s| of_slice(s, port)).collect();
+        let all = slices.iter().flat_map(|s| of_slice(reader, s, port));
+        return all.collect();
     }
     let endpoints = reader.get("", "endpoints", namespace, name);
     let subsets = endpoints.iter().flat_map(|e| e.list("/subsets"));
-    subsets.flat_map(|subset| of_subset(subset, port)).collect()
+    subsets
+        .flat_map(|subset| of_subset(reader, subset, port))
+        .collect()
 }
 
-fn of_slice(slice: &Value, port: &str) -> Vec<ServiceEndpoint> {
+fn of_slice(reader: &dyn ObjectReader, slice: &Value, port: &str) -> Vec<ServiceEndpoint> {
     let number = port_number(slice.list("/ports"), port);
     let ready = |endpoint: &&Value| endpoint.at("/conditions/ready") != &Value::Bool(false);
     let ready = slice.list("/endpoints").iter().filter(ready);
     let all = ready.filter_map(|endpoint| {
         let address = endpoint.list("/addresses").first()?.as_str()?;
-        address_of(address, number?, endpoint)
+        address_of(reader, address, number?, endpoint)
     });
     all.collect()
 }
 
-fn of_subset(subset: &Value, port: &str) -> Vec<ServiceEndpoint> {
+fn of_subset(reader: &dyn ObjectReader, subset: &Value, port: &str) -> Vec<ServiceEndpoint> {
     let number = port_number(subset.list("/ports"), port);
     let addresses = subset.list("/addresses").iter();
-    let all = addresses.filter_map(|address| address_of(address.text("/ip"), number?, address));
+    let all =
+        addresses.filter_map(|address| address_of(reader, address.text("/ip"), number?, address));
     all.collect()
 }
 
@@ -147,13 +153,41 @@ fn port_number(ports: &[Value], name: &str) -> Option<u16> {
     u16::try_from(port.int("/port")).ok().filter(|n| *n > 0)
 }
 
-fn address_of(address: &str, port: u16, endpoint: &Value) -> Option<ServiceEndpoint> {
-    let address = address.parse::<IpAddr>().ok()?;
-    // A Pod in the network of a node that is this machine.
-    let is_process = address.is_loopback();
-    Some(ServiceEndpoint {
-        address: SocketAddr::new(address, port),
-        is_pod: !is_process && endpoint.text("/targetRef/kind") == "Pod",
+fn address_of(
+    reader: &dyn ObjectReader,
+    address: &str,
+    port: u16,
+    endpoint: &Value,
+) -> Option<ServiceEndpoint> {
+    let address = SocketAddr::new(address.parse::<IpAddr>().ok()?, port);
+    let is_pod = match HostAddresses::is_of_host(address.ip()) {
+        true => !is_permitted(reader, address, endpoint),
+        false => endpoint.text("/targetRef/kind") == "Pod",
+    };
+    Some(ServiceEndpoint { address, is_pod })
+}
+
+/// Whether an endpoint may have this address of this machine: the lab permits it, or it is that of a Pod in the
+/// network of a node that is this machine.
+pub(crate) fn is_permitted(
+    reader: &dyn ObjectReader,
+    address: SocketAddr,
+    endpoint: &Value,
+) -> bool {
+    let addresses = reader.host_addresses();
+    addresses.permits(address)
+        || (addresses.is_node(address.ip()) && is_host_network_pod(reader, address.ip(), endpoint))
+}
+
+fn is_host_network_pod(reader: &dyn ObjectReader, address: IpAddr, endpoint: &Value) -> bool {
+    let target = endpoint.at("/targetRef");
+    if target.text("/kind") != "Pod" {
+        return false;
+    }
+    let pod = reader.get("", "pods", target.text("/namespace"), target.text("/name"));
+    pod.is_some_and(|pod| {
+        let ip: Option<IpAddr> = pod.text("/status/podIP").parse().ok();
+        pod.flag("/spec/hostNetwork") && ip == Some(address)
     })
 }
 
@@ -236,5 +270,55 @@ mod tests {
         );
         assert_eq!(resolve(&objects, 443), Ok("[::1]:9443".to_owned()));
         assert_eq!(resolve(&objects, 80), none);
+    }
+
+    struct Restricted(Objects, HostAddresses);
+
+    impl ObjectReader for Restricted {
+        fn host_addresses(&self) -> HostAddresses {
+            self.1.clone()
+        }
+
+        fn get(
+            &self,
+            group: &str,
+            resource: &str,
+            ns: &str,
+            name: &str,
+        ) -> Option<std::sync::Arc<Value>> {
+            self.0.get(group, resource, ns, name)
+        }
+
+        fn list(&self, group: &str, resource: &str, ns: &str) -> Vec<std::sync::Arc<Value>> {
+            self.0.list(group, resource, ns)
+        }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_that_of_a_permitted_process() {
+        let metadata = json!({"namespace": "ns", "name": "p"});
+        let pod = |network: bool| {
+            json!({"metadata": metadata, "spec": {"hostNetwork": network},
+                "status": {"podIP": "127.0.0.1"}})
+        };
+        let target = json!({"targetRef": {"kind": "Pod", "namespace": "ns", "name": "p"}});
+        let address: SocketAddr = "127.0.0.1:9443".parse().unwrap();
+        let permitted = |network: bool, addresses: &HostAddresses, endpoint: &Value| {
+            let objects = Objects(vec![("", "pods", pod(network))]);
+            is_permitted(&Restricted(objects, addresses.clone()), address, endpoint)
+        };
+        let none = HostAddresses::default();
+        assert!(!permitted(true, &none, &target));
+        assert!(permitted(
+            true,
+            &HostAddresses::with_ports([9443]),
+            &json!({})
+        ));
+        none.set_nodes([address.ip()]);
+        assert!(permitted(true, &none, &target));
+        assert!(!permitted(false, &none, &target) && !permitted(true, &none, &json!({})));
+        let objects = Restricted(Objects::default(), HostAddresses::default());
+        let endpoint = address_of(&objects, "127.0.0.1", 9443, &json!({}));
+        assert!(endpoint.unwrap().is_pod);
     }
 }

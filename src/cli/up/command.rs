@@ -21,6 +21,7 @@ use crate::cli::tui_session::{self, LabDemos, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{
     Cluster, DataDir, Lab, LabConfig, LabError, LabPaths, NodePools, ObjectFile, PresetsFolder,
     RequestLimits,
@@ -101,6 +102,10 @@ pub(in crate::cli) struct Args {
     /// The loopback port to serve the Kubernetes API on; 0 takes any free port.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Ports of this machine that objects of the embedded cluster may name at a loopback address:
+    /// EndpointSlices of Services without selector, and kubeconfigs of MultiKueue's workers in Secrets.
+    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    allow_host_ports: Vec<u16>,
     /// Seats of all priority levels of the embedded Kubernetes API together: how many requests are
     /// executed at the same time.
     #[arg(long, value_name = "N", default_value_t = RequestLimits::default().max_requests_inflight as u64,
@@ -287,6 +292,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         watch: true,
         port: Some(args.port),
         request_limits,
+        host_addresses: HostAddresses::with_ports(args.allow_host_ports),
         shutdown_delay: Duration::from_secs(args.shutdown_delay_duration),
         nodes,
         nodes_file,

@@ -29,6 +29,7 @@ use super::streams::ContainerRuntime;
 use crate::event_recorder::EventRecorder;
 use crate::pods::{is_terminal, node_of};
 use crate::resource_claims;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use kueue_lab_skylet::JobsController;
@@ -58,6 +59,8 @@ pub(super) struct Shared {
     control_plane: OnceLock<(Arc<dyn ControlPlane>, Arc<Node>)>,
     /// The controller of SkyPilot's managed jobs.
     pub(super) jobs_controller: OnceLock<Arc<dyn JobsController>>,
+    /// The addresses of this machine that may be connected to.
+    host_addresses: OnceLock<HostAddresses>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
@@ -90,6 +93,7 @@ impl Kubelet {
                 simulated_pods: Mutex::default(),
                 control_plane: OnceLock::new(),
                 jobs_controller: OnceLock::new(),
+                host_addresses: OnceLock::new(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
@@ -148,6 +152,20 @@ impl Kubelet {
     /// Serves managed jobs in the Pods of SkyPilot's clusters. Has an effect once.
     pub fn set_jobs_controller(&self, controller: Arc<dyn JobsController>) {
         self.shared.jobs_controller.get_or_init(|| controller);
+    }
+
+    /// Sets the addresses of this machine that may be connected to; none before. Has an effect once.
+    pub fn set_host_addresses(&self, addresses: HostAddresses) {
+        self.shared.host_addresses.get_or_init(|| addresses);
+    }
+
+    /// The addresses of this machine that may be connected to.
+    pub(super) fn host_addresses(&self) -> HostAddresses {
+        self.shared
+            .host_addresses
+            .get()
+            .cloned()
+            .unwrap_or_default()
     }
 
     pub(super) fn shared(&self) -> &Shared {

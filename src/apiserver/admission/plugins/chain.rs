@@ -74,6 +74,14 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
             limit_ranger::validate_limits(write, object)?;
             super::persistent_volume_claim_resize::validate_volume_resize(write, object)?;
         }
+        ("", "endpoints") if write.is_write_of("", "endpoints") => {
+            super::endpoint_addresses::validate_endpoints(write, object)?;
+        }
+        ("discovery.k8s.io", "endpointslices")
+            if write.is_write_of("discovery.k8s.io", "endpointslices") =>
+        {
+            super::endpoint_addresses::validate_slice(write, object)?;
+        }
         ("scheduling.k8s.io", "priorityclasses")
             if write.is_write_of("scheduling.k8s.io", "priorityclasses") =>
         {

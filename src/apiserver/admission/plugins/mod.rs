@@ -8,6 +8,7 @@ mod chain;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
+mod endpoint_addresses;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod persistent_volume_claim_resize;

@@ -13,9 +13,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use kueue_lab_container::{CertificateAuthorities, InsecureTls, RequestError};
+use kueue_lab_host::HostAddresses;
 use kueue_lab_http::{TlsConnectError, connect_tls, connect_tls_insecure};
 use kueue_lab_streaming::port_forward::PodConnection;
-use tokio::net::TcpStream;
 
 use super::super::pod_servers::{self, ServerContext, pod_server};
 use super::super::pod_workers::Kubelet;
@@ -51,18 +51,9 @@ fn refused(address: IpAddr, port: u16) -> String {
     format!("dial tcp {address}:{port}: connect: connection refused")
 }
 
-/// Connects to a process on this machine.
-async fn connect_to_process(address: IpAddr, port: u16) -> Result<PodConnection, String> {
-    let connection = TcpStream::connect(SocketAddr::new(address, port)).await;
-    match connection {
-        Ok(connection) => Ok(Box::new(connection)),
-        Err(_) => Err(refused(address, port)),
-    }
-}
-
 impl Kubelet {
-    /// Connects to an address of the cluster: a pod, a Service, or, for endpoints that were written
-    /// by a client, the loopback interface of this machine.
+    /// Connects to an address of the cluster: a pod, a Service, or a process of this machine that
+    /// [`HostAddresses`] permits.
     ///
     /// # Errors
     /// The text of the error as Go words it.
@@ -77,8 +68,8 @@ impl Kubelet {
         address: IpAddr,
         port: u16,
     ) -> Result<PodConnection, String> {
-        if address.is_loopback() {
-            return connect_to_process(address, port).await;
+        if HostAddresses::is_of_host(address) {
+            return self.connect_to_process(address, port).await;
         }
         if let Some(connection) = self.connect_to_ip(address, port, client) {
             return connection.ok_or_else(|| refused(address, port));
@@ -88,19 +79,9 @@ impl Kubelet {
                 address,
                 port,
                 is_api_server,
-            })) if address.is_loopback() => {
-                // The API server, or a Pod in the network of a node that is this machine; other
-                // loopback addresses are not those of the cluster.
-                match is_api_server || self.is_host_network_pod(address) {
-                    true => connect_to_process(address, port).await,
-                    false => Err(refused(address, port)),
-                }
+            })) if is_api_server || HostAddresses::is_of_host(address) => {
+                self.connect_to_process(address, port).await
             }
-            Some(Some(Endpoint {
-                address,
-                port,
-                is_api_server: true,
-            })) => connect_to_process(address, port).await,
             Some(Some(Endpoint { address, port, .. })) => {
                 let connection = self.connect_to_ip(address, port, client).flatten();
                 connection.ok_or_else(|| refused(address, port))
@@ -110,7 +91,27 @@ impl Kubelet {
         }
     }
 
-    /// Whether a running pod has this address of its node.
+    /// Connects to a process on this machine: one that the lab permits, or a Pod in the network of a node
+    /// that is this machine.
+    async fn connect_to_process(
+        &self,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<PodConnection, String> {
+        let target = SocketAddr::new(address, port);
+        let addresses = self.host_addresses();
+        let is_permitted = addresses.permits(target)
+            || (addresses.is_node(address) && self.is_host_network_pod(address));
+        if !is_permitted {
+            return Err(refused(address, port));
+        }
+        match kueue_lab_host::connect(&addresses, target).await {
+            Ok(connection) => Ok(Box::new(connection)),
+            Err(_) => Err(refused(address, port)),
+        }
+    }
+
+    /// Whether a pod has this address of its node.
     fn is_host_network_pod(&self, address: IpAddr) -> bool {
         let pods = self.shared().pods.list();
         pods.iter().any(|pod| {
