@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
+use crate::host_configuration::HostConfiguration;
 use crate::upstream_latency::UpstreamLatency;
 use crate::worker_clients::{NetworkClients, WorkerClients};
 use kueue_lab_admission::EngineConfig;
@@ -32,6 +33,8 @@ pub struct ControllerConfig {
     pub upstream_latency: UpstreamLatency,
     /// Makes the clients of MultiKueue's worker clusters.
     pub worker_clients: Arc<dyn WorkerClients>,
+    /// The parts of the configuration that act on the machine of the manager.
+    pub host: HostConfiguration,
 }
 
 impl Default for ControllerConfig {
@@ -56,6 +59,7 @@ impl Default for ControllerConfig {
             instance: "kueue-lab".to_owned(),
             upstream_latency: UpstreamLatency::RECORDED,
             worker_clients: Arc::new(NetworkClients),
+            host: HostConfiguration::of_manager(),
         }
     }
 }
@@ -84,6 +88,8 @@ pub struct Settings {
     pub upstream_latency: UpstreamLatency,
     /// Makes the clients of MultiKueue's worker clusters.
     pub worker_clients: Arc<dyn WorkerClients>,
+    /// The parts of the configuration that act on the machine of the manager.
+    pub host: HostConfiguration,
     /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
@@ -97,6 +103,7 @@ impl Settings {
             instance,
             upstream_latency,
             worker_clients,
+            host,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
         let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
@@ -106,6 +113,7 @@ impl Settings {
             instance,
             upstream_latency,
             worker_clients,
+            host,
             wait_for_pods_ready,
         }
     }

@@ -1,5 +1,6 @@
 //! [`ExistingWorker`]: a worker cluster that exists without the lab, reached with a kubeconfig.
 
+use http::Uri;
 use kube::config::Kubeconfig;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_cluster::{KubeconfigContext, error_chain};
@@ -45,6 +46,14 @@ impl ExistingWorker {
             context,
             kubeconfig,
         })
+    }
+
+    /// The port of its API server.
+    pub(crate) fn port(&self) -> u16 {
+        let server: Option<Uri> = self.context.server().parse().ok();
+        let port = server.as_ref().and_then(Uri::port_u16);
+        let is_http = server.is_some_and(|server| server.scheme_str() == Some("http"));
+        port.unwrap_or(if is_http { 80 } else { 443 })
     }
 
     /// The name of its MultiKueueCluster.

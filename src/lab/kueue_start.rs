@@ -6,7 +6,7 @@ use crate::error::LabError;
 use crate::kueue_manager::CurrentGates;
 use crate::preset_lab_settings::ConfigurationText;
 use kueue_lab_api::config::{CONFIG_MAP_KEY, LoadedConfiguration, load};
-use kueue_lab_controller::ControllerConfig;
+use kueue_lab_controller::{ControllerConfig, HostConfiguration};
 use kueue_lab_presets::{BaseConfiguration, PresetSettings, SourceFile};
 
 /// How the controller starts.
@@ -46,6 +46,16 @@ impl KueueStart {
             _ => None,
         };
         let has_flag = config.kueue.is_some();
+        let host = match config.remote {
+            Some(_) => HostConfiguration::of_manager(),
+            None => HostConfiguration::of_embedded_cluster(),
+        };
+        host.set(
+            config
+                .kueue
+                .as_ref()
+                .map(|flag| (&flag.configuration, &flag.gates)),
+        );
         let (given, base) = match (config.kueue.take(), &config.from) {
             // Those of the cluster from which the lab starts.
             (None, Some(from)) => (
@@ -60,6 +70,9 @@ impl KueueStart {
         let of_preset = of_preset.and_then(|file| std::str::from_utf8(&file.bytes).ok());
         // An invalid configuration is reported when the preset is applied.
         let of_preset = of_preset.and_then(|text| load(text).ok());
+        if let Some(preset) = &of_preset {
+            host.set(Some((&preset.configuration, &preset.gates)));
+        }
         let base = match base {
             Some(base) => Source::new(Some(base))?,
             None => given.clone(),
@@ -69,10 +82,11 @@ impl KueueStart {
             gates: base.config.gates,
         };
         let is_given = has_flag || of_preset.is_some();
-        let start = match of_preset {
+        let mut start = match of_preset {
             Some(loaded) => Source::new(Some(loaded))?,
             None => given,
         };
+        start.config.host = host;
         Ok(Self {
             gates: CurrentGates::new(start.config.gates),
             config: start.config,
@@ -102,6 +116,7 @@ impl KueueStart {
     pub(crate) fn base_text(&self) -> ConfigurationText {
         ConfigurationText {
             configuration: self.base.configuration.clone(),
+            gates: self.base.gates,
             text: self.base_source.clone(),
         }
     }
@@ -110,6 +125,7 @@ impl KueueStart {
     pub(crate) fn start_text(&self) -> ConfigurationText {
         ConfigurationText {
             configuration: self.config.configuration.clone(),
+            gates: self.config.gates,
             text: self.source.clone(),
         }
     }

@@ -9,7 +9,7 @@ use crate::kueue_manager::{ConfigurationRollout, CurrentController, InstalledCon
 use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
 use crate::worker_clusters::WorkerClusters;
-use kueue_lab_api::config::{Configuration, load};
+use kueue_lab_api::config::{CONFIG_MAP_KEY, Configuration, FeatureGates, load};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{
     Finding, IgnoredSettings, LabNode, LabSettings, PresetSettings, Sample, SchedulingHold,
@@ -20,6 +20,7 @@ use kueue_lab_presets::{
 #[derive(Clone)]
 pub(crate) struct ConfigurationText {
     pub(crate) configuration: Configuration,
+    pub(crate) gates: FeatureGates,
     pub(crate) text: String,
 }
 
@@ -77,6 +78,11 @@ impl PresetLabSettings {
             None => Some(self.base.clone()),
             Some(file) => read_configuration(file),
         };
+        // A file of the preset is one of the user; the ConfigMap of an imported cluster is not.
+        let of_user = file.filter(|file| file.name != CONFIG_MAP_KEY);
+        let of_user = of_user.and(wanted.as_ref());
+        rollout
+            .set_host_configuration(of_user.map(|wanted| (&wanted.configuration, &wanted.gates)));
         let mut applied = self.applied.lock().await;
         let Some(wanted) = wanted.filter(|wanted| wanted.text != applied.text) else {
             return Vec::new();
@@ -123,6 +129,7 @@ fn read_configuration(file: &SourceFile) -> Option<ConfigurationText> {
     let loaded = load(std::str::from_utf8(&file.bytes).ok()?).ok()?;
     Some(ConfigurationText {
         configuration: loaded.configuration,
+        gates: loaded.gates,
         text: loaded.source,
     })
 }

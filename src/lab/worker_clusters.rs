@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use kueue_lab_api::v1beta2::MultiKueueCluster;
 use kueue_lab_controller::WorkerClients;
+use kueue_lab_host::HostAddresses;
 use kueue_lab_presets::{
     ExistingCluster, Finding, PresetSettings, Presets, SourceFile, WorkersOfPreset, read_workers,
 };
@@ -36,6 +37,8 @@ struct Shared {
     /// Clusters that exist without the lab.
     existing: RwLock<Vec<ExistingWorker>>,
     clients: EmbeddedWorkerClients,
+    /// The addresses of this machine at which the manager reaches workers.
+    host_addresses: HostAddresses,
     /// Held while workers start or stop.
     changing: Mutex<()>,
     changes: watch::Sender<()>,
@@ -51,7 +54,8 @@ impl WorkerClusters {
             of_presets: may_have_workers && config.role == ClusterRole::Single,
             running: RwLock::default(),
             existing: RwLock::default(),
-            clients: EmbeddedWorkerClients::default(),
+            clients: EmbeddedWorkerClients::new(config.host_addresses.clone()),
+            host_addresses: config.host_addresses.clone(),
             changing: Mutex::default(),
             changes: watch::Sender::default(),
         }))
@@ -79,8 +83,20 @@ impl WorkerClusters {
     /// One of them does not start; those before it run.
     pub(crate) async fn start(&self, first: &WorkersOfPreset) -> Result<(), LabError> {
         let (existing, _) = load_existing(&first.existing);
-        *self.0.existing.write() = existing;
+        self.set_existing(existing);
         self.start_until(first.embedded, |_| {}).await
+    }
+
+    /// Sets the clusters that exist without the lab, whose servers the manager may reach at each address.
+    fn set_existing(&self, workers: Vec<ExistingWorker>) {
+        let addresses = &self.0.host_addresses;
+        for worker in &workers {
+            addresses.add_server(worker.port());
+        }
+        let before = std::mem::replace(&mut *self.0.existing.write(), workers);
+        for worker in before {
+            addresses.remove_server(worker.port());
+        }
     }
 
     /// The errors of the kubeconfigs of clusters that exist without the lab.
@@ -177,7 +193,7 @@ impl WorkerClusters {
         let before = self.kubeconfigs_by_name();
         let (existing, errors) = load_existing(&wanted.existing);
         let mut lines: Vec<String> = errors.iter().map(Finding::to_string).collect();
-        *self.0.existing.write() = existing;
+        self.set_existing(existing);
         let stopped = {
             let mut running = self.0.running.write();
             let kept = wanted.embedded.min(running.len());

@@ -11,7 +11,8 @@ use super::controller_instances::ControllerInstances;
 use super::{
     BASE_CONFIGURATION_ANNOTATION, CONFIG_MAP, DEPLOYMENT, InstalledConfiguration, NAMESPACE,
 };
-use kueue_lab_api::config::CONFIG_MAP_KEY;
+use kueue_lab_api::config::{CONFIG_MAP_KEY, Configuration, FeatureGates};
+use kueue_lab_controller::HostConfiguration;
 use kueue_lab_runtime::{Api, Context};
 
 /// The lab time to wait for the new instance of the controller.
@@ -23,6 +24,7 @@ const FIELD_MANAGER: &str = "kueue-lab-presets";
 pub(crate) struct ConfigurationRollout {
     context: Context,
     instances: ControllerInstances,
+    host: HostConfiguration,
 }
 
 /// The result of a rollout.
@@ -38,8 +40,14 @@ impl ConfigurationRollout {
     pub(crate) fn new(context: &Context, instances: ControllerInstances) -> Self {
         Self {
             context: context.clone(),
+            host: instances.host_configuration().clone(),
             instances,
         }
+    }
+
+    /// Sets the configuration of the user: its programs and files of this machine may be used.
+    pub(crate) fn set_host_configuration(&self, given: Option<(&Configuration, &FeatureGates)>) {
+        self.host.set(given);
     }
 
     /// Replaces the configuration `expected` by `wanted`. With `restart`, restarts the controller and waits

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use super::current_controller::{CurrentController, CurrentGates};
 use super::leader_election::{self, Candidate, ReservedLease};
 use kueue_lab_api::config::LeaderElectionConfiguration;
-use kueue_lab_controller::{Controller, ControllerConfig, WebhooksOnlyInstance};
+use kueue_lab_controller::{Controller, ControllerConfig, HostConfiguration, WebhooksOnlyInstance};
 use kueue_lab_machines::Machines;
 use kueue_lab_metrics::{Metrics, ReplicaRole};
 use kueue_lab_runtime::Context;
@@ -19,6 +19,8 @@ use kueue_lab_runtime::Context;
 pub(crate) struct ControllerInstances {
     current: CurrentController,
     gates: CurrentGates,
+    /// What the configurations of the user allow, for all instances.
+    host: HostConfiguration,
     metrics: Metrics,
     requests: mpsc::UnboundedSender<InstanceRequest>,
     /// The text of the configuration of the current instance, if it is from the ConfigMap.
@@ -65,6 +67,7 @@ impl ControllerInstances {
         let instances = Self {
             current: CurrentController::new(become_leader(follower, &metrics)),
             gates,
+            host: config.host.clone(),
             metrics,
             requests,
             running: watch::Sender::new(None),
@@ -88,6 +91,11 @@ impl ControllerInstances {
     /// The current instance.
     pub(crate) fn current(&self) -> &CurrentController {
         &self.current
+    }
+
+    /// What the configurations of the user allow.
+    pub(super) fn host_configuration(&self) -> &HostConfiguration {
+        &self.host
     }
 
     /// The metrics of all instances.
@@ -169,6 +177,7 @@ impl ControllerInstances {
                     } = *start;
                     // The ConfigMap does not have it.
                     config.worker_clients = last.worker_clients.clone();
+                    config.host = last.host.clone();
                     last = config.clone();
                     self.replace_instance(lab, config).await;
                     ready.store(true, Ordering::SeqCst);

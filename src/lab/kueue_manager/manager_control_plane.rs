@@ -201,7 +201,9 @@ impl ContainerProcess for ManagerProcess {
             }
         };
         let mut lines = Vec::new();
-        for warning in manager.warnings {
+        let host = self.shared.instances.host_configuration();
+        let refused = host.warnings(&manager.config.configuration, &manager.config.gates);
+        for warning in manager.warnings.into_iter().chain(refused) {
             tracing::warn!("{warning}");
             lines.push(format!("warning: {warning}"));
         }

@@ -8,7 +8,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::config::Kubeconfig;
-use kueue_lab_controller::{NetworkClients, WorkerClients};
+use kueue_lab_controller::{NetworkClientsWithin, WorkerClients};
+use kueue_lab_host::HostAddresses;
 use parking_lot::RwLock;
 use serde_json::Value;
 
@@ -33,13 +34,24 @@ impl EmbeddedWorker {
 
 /// Clients of worker clusters. A kubeconfig of an embedded worker, with its address and credentials,
 /// gets a client of this process. Clones share the workers.
-#[derive(Clone, Default)]
-pub(crate) struct EmbeddedWorkerClients(Arc<RwLock<Vec<EmbeddedWorker>>>);
+#[derive(Clone)]
+pub(crate) struct EmbeddedWorkerClients {
+    workers: Arc<RwLock<Vec<EmbeddedWorker>>>,
+    network: NetworkClientsWithin,
+}
 
 impl EmbeddedWorkerClients {
+    /// No workers yet; others are reached over the network, at `addresses`.
+    pub(crate) fn new(addresses: HostAddresses) -> Self {
+        Self {
+            workers: Arc::default(),
+            network: NetworkClientsWithin(addresses),
+        }
+    }
+
     /// Adds a worker.
     pub(crate) fn add(&self, worker: Option<EmbeddedWorker>) {
-        self.0.write().extend(worker);
+        self.workers.write().extend(worker);
     }
 
     /// Removes a worker with the same kubeconfig.
@@ -47,14 +59,14 @@ impl EmbeddedWorkerClients {
         let Some(removed) = worker else {
             return;
         };
-        let mut workers = self.0.write();
+        let mut workers = self.workers.write();
         workers.retain(|worker| worker.kubeconfig != removed.kubeconfig);
     }
 }
 
 impl fmt::Debug for EmbeddedWorkerClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EmbeddedWorkerClients({})", self.0.read().len())
+        write!(f, "EmbeddedWorkerClients({})", self.workers.read().len())
     }
 }
 
@@ -66,11 +78,11 @@ fn comparable(kubeconfig: &Kubeconfig) -> Value {
 impl WorkerClients for EmbeddedWorkerClients {
     fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
         let asked = comparable(&kubeconfig);
-        let workers = self.0.read();
+        let workers = self.workers.read();
         let embedded = workers.iter().find(|worker| worker.kubeconfig == asked);
         match embedded {
             Some(worker) => futures::future::ready(Ok(worker.client.clone())).boxed(),
-            None => NetworkClients.client(kubeconfig),
+            None => self.network.client(kubeconfig),
         }
     }
 }

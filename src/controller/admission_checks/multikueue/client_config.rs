@@ -8,24 +8,40 @@ use kueue_lab_runtime::Api;
 
 use super::cluster_profile;
 use super::context::MultiKueueContext;
-use super::kubeconfig_path::{KUBE_CONFIG_PATH_PREFIX, validate_kube_config_path};
-use super::validate_kubeconfig::{validate_kubeconfig, validate_profile};
+use super::kubeconfig_path::permitted_file;
+use super::validate_kubeconfig::{
+    include_client_certificates, remove_host_references, validate_kubeconfig, validate_profile,
+};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{KubeConfig, LocationType, MultiKueueCluster};
 
+/// The limit of the size of a kubeconfig file, in bytes: that of a Secret.
+const KUBECONFIG_LIMIT: u64 = 1 << 20;
+
 /// A validated kubeconfig.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct ClientConfig(Arc<str>);
+pub(super) struct ClientConfig {
+    text: Arc<str>,
+    /// Whether the exec plugin is that of the configuration.
+    has_plugin: bool,
+}
 
 impl ClientConfig {
-    /// Parses the kubeconfig.
+    /// Parses the kubeconfig. It refers to no file: the client library would open it.
     ///
     /// # Errors
-    /// It is not YAML of a kubeconfig.
+    /// It is not YAML of a kubeconfig. The message has no part of the text.
     pub(super) fn kubeconfig(&self) -> Result<Kubeconfig, String> {
-        Kubeconfig::from_yaml(&self.0).map_err(|error| error.to_string())
+        let mut config = parse(&self.text)?;
+        remove_host_references(&mut config, self.has_plugin);
+        Ok(config)
     }
+}
+
+fn parse(text: &str) -> Result<Kubeconfig, String> {
+    // The error of the parser quotes the text, which may be that of a Secret or a file.
+    Kubeconfig::from_yaml(text).map_err(|_| "the text is not a kubeconfig".to_owned())
 }
 
 /// The error of a kubeconfig that is missing or invalid.
@@ -61,21 +77,32 @@ pub(super) async fn load_client_config(
     let Some(reference) = &source.kube_config else {
         return Err(bad_kubeconfig("kubeconfig reference is nil".to_owned()));
     };
-    let text = match reference.location_type() {
-        LocationType::Secret => kubeconfig_from_secret(mk, &reference.location).await?,
-        LocationType::Path => kubeconfig_from_path(mk, reference)?,
-    };
-    let config = ClientConfig(text.into());
     let insecure = |message| ConfigError {
         reason: "InsecureKubeConfig",
         message,
         not_found: false,
     };
-    let parsed = config
-        .kubeconfig()
-        .map_err(|error| insecure(format!("failed to parse kubeconfig(apiconfig): {error}")))?;
-    validate_kubeconfig(&parsed).map_err(insecure)?;
-    Ok(config)
+    let parsed = |text: &str| {
+        let invalid = |error| format!("failed to parse kubeconfig(apiconfig): {error}");
+        parse(text).map_err(|error| insecure(invalid(error)))
+    };
+    let text = match reference.location_type() {
+        LocationType::Secret => {
+            let text = kubeconfig_from_secret(mk, &reference.location).await?;
+            validate_kubeconfig(&parsed(&text)?).map_err(insecure)?;
+            text
+        }
+        LocationType::Path => {
+            let mut config = parsed(&kubeconfig_from_path(mk, reference)?)?;
+            include_client_certificates(&mut config).map_err(bad_kubeconfig)?;
+            validate_kubeconfig(&config).map_err(insecure)?;
+            serde_json::to_string(&config).map_err(|error| insecure(error.to_string()))?
+        }
+    };
+    Ok(ClientConfig {
+        text: text.into(),
+        has_plugin: false,
+    })
 }
 
 async fn config_from_profile(
@@ -104,8 +131,12 @@ async fn config_from_profile(
             "ClusterProfile.multicluster.x-k8s.io {name:?} not found"
         ))
     })?;
-    let text = cluster_profile::kubeconfig(&profile, mk.cluster_profile()).map_err(bad_profile)?;
-    let config = ClientConfig(text.to_string().into());
+    let text = cluster_profile::kubeconfig(&profile, mk.cluster_profile(), &settings.host);
+    let text = text.map_err(bad_profile)?;
+    let config = ClientConfig {
+        text: text.to_string().into(),
+        has_plugin: true,
+    };
     let parsed = config.kubeconfig().map_err(bad_profile)?;
     validate_profile(&parsed).map_err(|message| failed("BadRestConfig", message))?;
     Ok(config)
@@ -131,16 +162,9 @@ fn kubeconfig_from_path(
     mk: &MultiKueueContext,
     reference: &KubeConfig,
 ) -> Result<String, ConfigError> {
-    let path = &reference.location;
-    let checked = mk
-        .shared
-        .settings
-        .enabled(Feature::MultiKueueKubeConfigPathValidation);
-    let file = match checked {
-        true => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX).map_err(bad_kubeconfig)?,
-        false => path.into(),
-    };
-    std::fs::read_to_string(&file).map_err(|error| {
+    let file = permitted_file(&mk.shared.settings, &reference.location);
+    let file = file.map_err(bad_kubeconfig)?;
+    kueue_lab_host::read_to_string(&file, KUBECONFIG_LIMIT).map_err(|error| {
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
             _ => error.to_string(),

@@ -6,6 +6,7 @@ use kueue_lab_runtime::{Api, Informer};
 use serde_json::{Map, Value, json};
 
 use super::context::MultiKueueContext;
+use crate::host_configuration::HostConfiguration;
 use crate::object_meta;
 use kueue_lab_api::config::{ClusterProfile, ClusterProfileAccessProvider, Feature};
 
@@ -52,10 +53,11 @@ pub(super) async fn find(
 /// profile has.
 ///
 /// # Errors
-/// A message: there is no provider, or none of those of the profile.
+/// A message: there is no provider, none of those of the profile, or its plugin is not allowed to run.
 pub(super) fn kubeconfig(
     profile: &DynamicObject,
     settings: Option<&ClusterProfile>,
+    host: &HostConfiguration,
 ) -> Result<Value, String> {
     let providers = settings.map(|settings| match &*settings.access_providers {
         [] => &settings.credentials_providers,
@@ -66,9 +68,18 @@ pub(super) fn kubeconfig(
     let name = object_meta::name(&profile.metadata);
     let found = providers.iter().find_map(|provider| {
         let cluster = access_provider(profile, &provider.name)?;
-        Some(kubeconfig_of(name, cluster, provider))
+        Some((provider, cluster))
     });
-    found.ok_or_else(|| format!("no matching cluster accessor found for cluster profile {name:?}"))
+    let (provider, cluster) = found.ok_or_else(|| {
+        format!("no matching cluster accessor found for cluster profile {name:?}")
+    })?;
+    match host.allows(provider) {
+        true => Ok(kubeconfig_of(name, cluster, provider)),
+        false => Err(format!(
+            "the exec plugin of access provider {:?} is not run: on an embedded cluster programs of this machine need the same provider in the file of --config or in kueue.yaml of the preset",
+            provider.name
+        )),
+    }
 }
 
 /// The cluster of an access provider in the status of a profile. `credentialProviders` is the name
@@ -138,6 +149,7 @@ mod tests {
 
     #[test]
     fn the_first_configured_provider_of_the_profile_is_used() {
+        let host = HostConfiguration::of_manager();
         let settings = ClusterProfile {
             access_providers: vec![provider("other"), provider("secret"), provider("token")],
             ..ClusterProfile::default()
@@ -148,7 +160,7 @@ mod tests {
                 "server": "https://secret", "certificate-authority": "/ca",
             }}],
         }));
-        let config = kubeconfig(&found, Some(&settings)).unwrap();
+        let config = kubeconfig(&found, Some(&settings), &host).unwrap();
         let cluster = &config["clusters"][0]["cluster"];
         assert_eq!(*cluster, json!({"server": "https://secret"}));
         let exec = &config["users"][0]["user"]["exec"];
@@ -166,14 +178,15 @@ mod tests {
 
     #[test]
     fn a_profile_without_a_known_provider_is_an_error() {
+        let host = HostConfiguration::of_manager();
         let found = profile(json!({"accessProviders": [{"name": "a", "cluster": {}}]}));
-        let error = kubeconfig(&found, None).unwrap_err();
+        let error = kubeconfig(&found, None, &host).unwrap_err();
         assert_eq!(error, "no access provider configured");
         let settings = ClusterProfile {
             credentials_providers: vec![provider("b")],
             ..ClusterProfile::default()
         };
-        let error = kubeconfig(&found, Some(&settings)).unwrap_err();
+        let error = kubeconfig(&found, Some(&settings), &host).unwrap_err();
         assert_eq!(
             error,
             "no matching cluster accessor found for cluster profile \"p\""

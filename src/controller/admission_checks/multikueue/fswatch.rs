@@ -1,9 +1,11 @@
 //! Watches kubeconfig files: a changed file enqueues its cluster.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::context::MultiKueueContext;
+use super::kubeconfig_path::permitted_file;
 use kueue_lab_api::v1beta2::LocationType;
 use kueue_lab_runtime::ObjectKey;
 
@@ -17,7 +19,7 @@ type FileVersion = Option<(SystemTime, u64)>;
 pub(super) fn start(mk: &MultiKueueContext) {
     let watched = mk.clone();
     mk.shared.ctx.tasks.spawn("multikueue-fswatch", async move {
-        let mut seen: BTreeMap<ObjectKey, (String, FileVersion)> = BTreeMap::new();
+        let mut seen: BTreeMap<ObjectKey, (PathBuf, FileVersion)> = BTreeMap::new();
         let changes = cluster_changes(&watched);
         loop {
             let files = kubeconfig_files(&watched);
@@ -44,17 +46,20 @@ fn cluster_changes(mk: &MultiKueueContext) -> std::sync::Arc<tokio::sync::Notify
     changes
 }
 
-fn kubeconfig_files(mk: &MultiKueueContext) -> BTreeMap<ObjectKey, String> {
+fn kubeconfig_files(mk: &MultiKueueContext) -> BTreeMap<ObjectKey, PathBuf> {
     let clusters = mk.clusters.list().into_iter();
     let files = clusters.filter_map(|cluster| {
         let config = cluster.spec.cluster_source.kube_config.as_ref()?;
-        (config.location_type() == LocationType::Path)
-            .then(|| (ObjectKey::of(cluster.as_ref()), config.location.clone()))
+        if config.location_type() != LocationType::Path {
+            return None;
+        }
+        let file = permitted_file(&mk.shared.settings, &config.location).ok()?;
+        Some((ObjectKey::of(cluster.as_ref()), file))
     });
     files.collect()
 }
 
-fn version(file: &str) -> FileVersion {
+fn version(file: &Path) -> FileVersion {
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }

@@ -3,15 +3,39 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The directory of kubeconfig files.
-pub(super) const KUBE_CONFIG_PATH_PREFIX: &str = "/etc/multikueue/kubeconfigs";
+use crate::host_configuration::KubeConfigPaths;
+use crate::settings::Settings;
 
-/// The file at `path`, with symbolic links resolved.
+/// The directory of kubeconfig files.
+const KUBE_CONFIG_PATH_PREFIX: &str = "/etc/multikueue/kubeconfigs";
+
+const NOT_ALLOWED: &str = "kubeconfig path is not under the allowed prefix";
+
+/// The file at `path`, if the configuration allows to read it.
 ///
 /// # Errors
-/// Upstream's message: it is not below `prefix`.
-pub(super) fn validate_kube_config_path(path: &str, prefix: &str) -> Result<PathBuf, String> {
-    const NOT_ALLOWED: &str = "kubeconfig path is not under the allowed prefix";
+/// A message: it does not.
+pub(super) fn permitted_file(settings: &Settings, path: &str) -> Result<PathBuf, String> {
+    match settings.host.kube_config_paths(&settings.gates) {
+        KubeConfigPaths::All => Ok(path.into()),
+        KubeConfigPaths::Validated => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX),
+        KubeConfigPaths::None => {
+            // Nothing of the file system shows in the message.
+            let prefix = Path::new(KUBE_CONFIG_PATH_PREFIX);
+            let cleaned = cleaned(path)?;
+            match cleaned.starts_with(prefix) {
+                true => Err(format!(
+                    "kubeconfig path {:?} is not read: on an embedded cluster files of this machine need the feature gate MultiKueueKubeConfigPathValidation in the file of --config or in kueue.yaml of the preset",
+                    cleaned.display().to_string()
+                )),
+                false => Err(outside(&cleaned, prefix)),
+            }
+        }
+    }
+}
+
+/// The absolute path without `.` and `..`.
+fn cleaned(path: &str) -> Result<PathBuf, String> {
     if path.is_empty() {
         return Err("kubeconfig path must not be empty".to_owned());
     }
@@ -25,10 +49,20 @@ pub(super) fn validate_kube_config_path(path: &str, prefix: &str) -> Result<Path
     if !cleaned.is_absolute() {
         return Err(format!("{NOT_ALLOWED}: path must be absolute"));
     }
-    let outside = |path: &Path, prefix: &Path| {
-        let (path, prefix) = (path.display().to_string(), prefix.display().to_string());
-        format!("{NOT_ALLOWED}: {path:?} is not under {prefix:?}")
-    };
+    Ok(cleaned)
+}
+
+fn outside(path: &Path, prefix: &Path) -> String {
+    let (path, prefix) = (path.display().to_string(), prefix.display().to_string());
+    format!("{NOT_ALLOWED}: {path:?} is not under {prefix:?}")
+}
+
+/// The file at `path`, with symbolic links resolved.
+///
+/// # Errors
+/// Upstream's message: it is not below `prefix`.
+fn validate_kube_config_path(path: &str, prefix: &str) -> Result<PathBuf, String> {
+    let cleaned = cleaned(path)?;
     let Ok(allowed) = Path::new(prefix).canonicalize() else {
         return Err(outside(&cleaned, Path::new(prefix)));
     };

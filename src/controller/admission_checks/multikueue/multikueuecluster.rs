@@ -14,12 +14,12 @@ use super::client_config::load_client_config;
 use super::context::MultiKueueContext;
 use super::{cluster_profile, fswatch, garbage_collector};
 use crate::event_recorder::EventSpec;
+use crate::host_configuration::KubeConfigPaths;
 use crate::jobs::error::JobError;
 use crate::object_meta;
 use crate::update::post_params;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::set_condition;
-use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{LocationType, MultiKueueCluster};
 
@@ -122,8 +122,9 @@ fn disconnect(mk: &MultiKueueContext, cluster: &str) {
 fn warn_about_path(mk: &MultiKueueContext, cluster: &MultiKueueCluster) {
     let config = cluster.spec.cluster_source.kube_config.as_ref();
     let is_path = config.is_some_and(|config| config.location_type() == LocationType::Path);
-    let checked = Feature::MultiKueueKubeConfigPathValidation;
-    if !is_path || mk.shared.settings.enabled(checked) {
+    let settings = &mk.shared.settings;
+    let paths = settings.host.kube_config_paths(&settings.gates);
+    if !is_path || paths != KubeConfigPaths::All {
         return;
     }
     let message = "Using locationType=Path without MultiKueueKubeConfigPathValidation feature gate is deprecated and will be removed in a future release. Enable the MultiKueueKubeConfigPathValidation feature gate and place kubeconfig files under /etc/multikueue/kubeconfigs/.";

@@ -1,7 +1,12 @@
 //! Validation of kubeconfigs for MultiKueue: they must not refer to files or programs of the
 //! manager.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, Kubeconfig};
+
+/// The limit of the size of a certificate or key, in bytes.
+const CERTIFICATE_LIMIT: u64 = 1 << 20;
 
 /// Checks a kubeconfig.
 ///
@@ -14,6 +19,22 @@ pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
         .filter_map(|u| u.auth_info.as_ref());
     if users.clone().any(|user| is_set(&user.token_file)) {
         return Err("tokenFile is not allowed".to_owned());
+    }
+    for named in &config.auth_infos {
+        let name = &named.name;
+        let user = named.auth_info.as_ref();
+        let is_file =
+            |path: fn(&AuthInfo) -> &Option<String>| user.is_some_and(|u| is_set(path(u)));
+        if is_file(|user| &user.client_certificate) {
+            return Err(format!(
+                "client-certificate file paths are not allowed, use client-certificate-data for user {name}"
+            ));
+        }
+        if is_file(|user| &user.client_key) {
+            return Err(format!(
+                "client-key file paths are not allowed, use client-key-data for user {name}"
+            ));
+        }
     }
     for named in &config.clusters {
         let name = &named.name;
@@ -35,6 +56,55 @@ pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
     let (server, user) = current(config)?;
     validate_rest_config(&server, &user)?;
     reject_exec_and_auth_providers(&user)
+}
+
+/// Replaces the files of client certificates by their content, for a kubeconfig that is itself a file of the
+/// manager.
+///
+/// # Errors
+/// A message: a file cannot be read.
+pub(super) fn include_client_certificates(config: &mut Kubeconfig) -> Result<(), String> {
+    let read = |path: String| {
+        let content = kueue_lab_host::read(&path, CERTIFICATE_LIMIT);
+        let content = content.map_err(|error| format!("open {path}: {error}"))?;
+        Ok::<_, String>(STANDARD.encode(content))
+    };
+    let users = config.auth_infos.iter_mut();
+    for user in users.filter_map(|named| named.auth_info.as_mut()) {
+        if let Some(path) = user
+            .client_certificate
+            .take()
+            .filter(|path| !path.is_empty())
+            && user.client_certificate_data.is_none()
+        {
+            user.client_certificate_data = Some(read(path)?);
+        }
+        if let Some(path) = user.client_key.take().filter(|path| !path.is_empty())
+            && user.client_key_data.is_none()
+        {
+            user.client_key_data = Some(read(path)?.into());
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files and programs of the manager, which the client library would open and run; not the
+/// plugins of `has_plugin`.
+pub(super) fn remove_host_references(config: &mut Kubeconfig, has_plugin: bool) {
+    let clusters = config.clusters.iter_mut();
+    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+        cluster.certificate_authority = None;
+    }
+    let users = config.auth_infos.iter_mut();
+    for user in users.filter_map(|named| named.auth_info.as_mut()) {
+        user.client_certificate = None;
+        user.client_key = None;
+        user.token_file = None;
+        user.auth_provider = None;
+        if !has_plugin {
+            user.exec = None;
+        }
+    }
 }
 
 /// Checks the kubeconfig of a ClusterProfile, whose exec plugin is that of the configuration.
@@ -160,6 +230,21 @@ mod tests {
             rejected(file, json!({})),
             "certificate-authority file paths are not allowed, use certificate-authority-data for cluster k"
         );
+        for (field, message) in [
+            (
+                "client-certificate",
+                "client-certificate file paths are not allowed, use client-certificate-data for user u",
+            ),
+            (
+                "client-key",
+                "client-key file paths are not allowed, use client-key-data for user u",
+            ),
+        ] {
+            assert_eq!(
+                rejected(https.clone(), json!({field: "/dev/zero"})),
+                message
+            );
+        }
         assert_eq!(
             rejected(json!({}), json!({})),
             "server URL is required for cluster k"
@@ -180,5 +265,27 @@ mod tests {
             rejection_message(json!({"server": "https://[::1]:6443"}), json!({})),
             None
         );
+    }
+
+    #[test]
+    fn no_file_or_program_reaches_the_client_library() {
+        let user = json!({
+            "client-certificate": "/a", "client-key": "/b", "tokenFile": "/c", "token": "t",
+            "exec": {"command": "x", "apiVersion": "v1"}, "auth-provider": {"name": "n", "config": {}},
+        });
+        let config = json!({
+            "clusters": [{"name": "k", "cluster": {"server": "https://a", "certificate-authority": "/d"}}],
+            "users": [{"name": "u", "user": user}],
+        });
+        let config: Kubeconfig = serde_json::from_value(config).unwrap();
+        let left = |has_plugin| {
+            let mut config = config.clone();
+            remove_host_references(&mut config, has_plugin);
+            serde_json::to_value(&config).unwrap()
+        };
+        assert_eq!(left(false)["users"][0]["user"], json!({"token": "t"}));
+        let cluster = json!({"server": "https://a"});
+        assert_eq!(left(false)["clusters"][0]["cluster"], cluster);
+        assert_eq!(left(true)["users"][0]["user"]["exec"]["command"], "x");
     }
 }
