@@ -12,6 +12,7 @@ mod elastic_jobs;
 mod existing_workers;
 mod external_frameworks;
 mod fixture;
+mod host_access;
 mod kinds;
 mod kubeconfig_files;
 mod lost_workers;

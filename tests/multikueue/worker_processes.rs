@@ -68,8 +68,14 @@ pub(crate) struct Process(Child);
 impl Process {
     /// Starts a lab with the preset in `dir/preset`; returns when it is ready.
     pub(crate) fn start(dir: &Path, name: &str, preset: &str, port: u16) -> Self {
+        Self::start_with(dir, name, preset, port, &[])
+    }
+
+    /// As [`start`](Self::start), with further arguments.
+    fn start_with(dir: &Path, name: &str, preset: &str, port: u16, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
             .args(["up", "--headless", "--port", &port.to_string()])
+            .args(arguments)
             .arg("--presets-dir")
             .arg(dir.join(preset))
             .arg("--kubeconfig-out")
@@ -168,7 +174,9 @@ async fn a_job_of_a_killed_worker_is_dispatched_to_the_other() {
     let ports = [("a", free_port()), ("b", free_port())];
     let mut workers =
         ports.map(|(name, port)| (name, port, Process::start(dir, name, "worker", port)));
-    let _manager = Process::start(dir, "manager", "manager", free_port());
+    let permitted = ports.map(|(_, port)| port.to_string()).join(",");
+    let arguments = ["--allow-host-ports", &permitted];
+    let _manager = Process::start_with(dir, "manager", "manager", free_port(), &arguments);
     let loaded = Kubeconfig::read_from(kubeconfig(dir, "manager")).unwrap();
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(loaded, &options).await;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::client_config::ClientConfig;
 use super::context::MultiKueueContext;
-use super::remote_watch::{WatchedKind, consume_watch, establish_watch};
+use super::remote_watch::{WatchEnd, WatchedKind, consume_watch, establish_watch, first_end};
 use crate::jobs::multikueue::Adapter;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};
@@ -22,6 +22,10 @@ const RETRY_MAX_STEPS: u32 = 7;
 /// The time to wait for a watch: 1m, 2m, 4m, 8m, 10m.
 const INITIAL_ESTABLISH_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ESTABLISH_TIMEOUT: Duration = Duration::from_secs(600);
+/// A connection whose watches last as long is not counted with the failed attempts before it.
+const STABLE_CONNECTION: SignedDuration = SignedDuration::from_secs(60);
+/// The time for which the watches of a connection last after one that did not, before it counts.
+const PROBATION: Duration = Duration::from_secs(1);
 
 /// The delay after a number of failed attempts.
 fn retry_after(failed_attempts: u32) -> Duration {
@@ -64,6 +68,13 @@ struct ConnectionState {
     failed_attempts: u32,
     next_attempt: Option<Timestamp>,
     watchers: Option<Tasks>,
+    /// When the last connection was set up.
+    connected_at: Timestamp,
+    /// The connections in a row whose watches ended early. Requests are accepted again, so
+    /// [`Self::failed_attempts`] does not count them.
+    short_connections: u32,
+    /// Why the last connection was lost, until it is reported.
+    loss: Option<String>,
 }
 
 /// A failed connection.
@@ -88,6 +99,9 @@ impl RemoteClient {
                 failed_attempts: 0,
                 next_attempt: None,
                 watchers: None,
+                connected_at: now,
+                short_connections: 0,
+                loss: None,
             }),
             update_config: tokio::sync::Mutex::default(),
         }
@@ -131,6 +145,31 @@ impl RemoteClient {
         }
     }
 
+    /// Records the end of a watch: the connection is lost. Returns whether it was there.
+    ///
+    /// A server that accepts watches and ends them early is not asked again at once: each such connection is a
+    /// failed attempt, but for the first that ends without an error.
+    fn watch_ended(&self, now: Timestamp, end: &WatchEnd) -> bool {
+        let was_connected = self.mark_disconnected(now);
+        let mut state = self.state.lock();
+        if !was_connected {
+            return false;
+        }
+        if now.duration_since(state.connected_at) >= STABLE_CONNECTION {
+            state.short_connections = 0;
+            return true;
+        }
+        state.short_connections = state.short_connections.saturating_add(1);
+        let clean = u32::from(end.error.is_none());
+        state.failed_attempts = state.short_connections.saturating_sub(clean);
+        if state.failed_attempts > 0 {
+            let delay = SignedDuration::try_from(retry_after(state.failed_attempts));
+            state.next_attempt = now.checked_add(delay.unwrap_or_default()).ok();
+            state.loss = Some(end.message());
+        }
+        true
+    }
+
     fn connection_error(&self, now: Timestamp, message: String) -> ConnectionError {
         let mut state = self.state.lock();
         state.failed_attempts += 1;
@@ -168,11 +207,19 @@ impl RemoteClient {
                 state.config = Some(config.clone());
                 state.failed_attempts = 0;
                 state.next_attempt = None;
+                state.short_connections = 0;
+                state.loss = None;
             }
             let wait = state.next_attempt.map(|at| at.duration_since(now));
             let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
-            if let Some(wait) = wait.filter(|wait| !state.connected && !wait.is_zero()) {
-                return Ok(Some(wait));
+            if let Some(retry_after) = wait.filter(|wait| !state.connected && !wait.is_zero()) {
+                return match state.loss.take() {
+                    Some(message) => Err(ConnectionError {
+                        message,
+                        retry_after,
+                    }),
+                    None => Ok(Some(retry_after)),
+                };
             }
         }
         self.connect(mk, &config)
@@ -189,7 +236,10 @@ impl RemoteClient {
         let kubeconfig = config.kubeconfig()?;
         let clients = &mk.shared.settings.worker_clients;
         let client = clients.client(kubeconfig).await?;
-        let failed_attempts = self.state.lock().failed_attempts;
+        let (failed_attempts, was_short) = {
+            let state = self.state.lock();
+            (state.failed_attempts, state.short_connections > 0)
+        };
         let timeout = (&mk.shared.ctx, establish_timeout(failed_attempts));
         let mut watches = Vec::new();
         let kind = WatchedKind::Workload;
@@ -205,6 +255,14 @@ impl RemoteClient {
             let events = establish_watch(&client, kind, mk.origin(), timeout).await?;
             watches.push((Some(index), events));
         }
+        if was_short {
+            let first_end = first_end(watches.iter_mut().map(|(_, events)| events));
+            tokio::select! {
+                biased;
+                end = first_end => return Err(end.message()),
+                () = mk.shared.ctx.clock.sleep(PROBATION) => {}
+            }
+        }
         let watchers = Tasks::new();
         let queues = mk
             .shared
@@ -219,6 +277,7 @@ impl RemoteClient {
             state.disconnected_since = None;
             state.failed_attempts = 0;
             state.next_attempt = None;
+            state.connected_at = mk.shared.now();
             state.watchers = Some(watchers.clone());
         }
         for (adapter, events) in watches {
@@ -229,12 +288,12 @@ impl RemoteClient {
                     None => WatchedKind::Workload,
                     Some(adapter) => WatchedKind::Job(adapter),
                 };
-                tokio::select! {
+                let end = tokio::select! {
                     biased;
                     () = stopped => return,
-                    () = consume_watch(&mk, kind, events) => {}
-                }
-                if client.mark_disconnected(mk.shared.now()) {
+                    end = consume_watch(&mk, kind, events) => end,
+                };
+                if client.watch_ended(mk.shared.now(), &end) {
                     let cluster = ObjectKey::cluster(client.cluster_name.clone());
                     mk.cluster_events.add(cluster);
                 }
@@ -304,5 +363,39 @@ mod tests {
         assert_eq!(seconds, [0, 5, 10, 20, 40, 80, 160, 320, 320, 320]);
         let seconds: Vec<u64> = (0..5).map(|n| establish_timeout(n).as_secs()).collect();
         assert_eq!(seconds, [60, 120, 240, 480, 600]);
+    }
+
+    #[test]
+    fn connections_that_end_early_are_failed_attempts() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let client = RemoteClient::new("a", at(0));
+        let connect = |now| {
+            let mut state = client.state.lock();
+            (state.connected, state.connected_at) = (true, now);
+            (state.failed_attempts, state.next_attempt) = (0, None);
+        };
+        let lost = |now, error: Option<&str>| {
+            let error = error.map(str::to_owned);
+            assert!(client.watch_ended(now, &WatchEnd { error }));
+            client.failed_attempts()
+        };
+        let clean = None;
+        connect(at(0));
+        // As upstream, whose manager connects again at once.
+        assert_eq!(lost(at(1), clean), None);
+        connect(at(1));
+        assert_eq!(lost(at(1), clean), Some((1, at(6))));
+        connect(at(6));
+        assert_eq!(lost(at(6), Some("no JSON")), Some((3, at(26))));
+        assert_eq!(
+            client.state.lock().loss.as_deref(),
+            Some("watch failed: no JSON")
+        );
+        // Another watch of the same connection.
+        assert!(!client.watch_ended(at(6), &WatchEnd { error: None }));
+        connect(at(26));
+        assert_eq!(lost(at(90), Some("reset")), None);
+        connect(at(90));
+        assert_eq!(lost(at(91), Some("no JSON")), Some((1, at(96))));
     }
 }

@@ -2,10 +2,11 @@
 //! local Workloads.
 
 use std::error::Error;
+use std::pin::Pin;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, FuturesUnordered, Peekable};
 use kube::Client;
 use kube::api::WatchEvent;
 use kube::core::DynamicObject;
@@ -42,7 +43,14 @@ impl WatchedKind<'_> {
 }
 
 /// The events of a watch.
-pub(super) type RemoteEvents = BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>;
+pub(super) type RemoteEvents =
+    Peekable<BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>>;
+
+/// The end of a watch.
+pub(super) struct WatchEnd {
+    /// The error; `None` if the server has ended it, as servers do after a while.
+    pub(super) error: Option<String>,
+}
 
 /// Opens a watch of the objects that the manager `origin` created.
 ///
@@ -65,7 +73,7 @@ pub(super) async fn establish_watch(
         () = ctx.clock.sleep(timeout) => return Err("watch establishment timed out".to_owned()),
     };
     match opened {
-        Ok(events) => Ok(events.boxed()),
+        Ok(events) => Ok(events.boxed().peekable()),
         Err(error) if is_not_found(&error) => Err(format!(
             "failed to get API group resources: unable to retrieve the complete list of server APIs: {}: the server could not find the requested resource",
             kind.api_version()
@@ -98,13 +106,13 @@ pub(super) async fn consume_watch(
     mk: &MultiKueueContext,
     kind: WatchedKind<'_>,
     mut events: RemoteEvents,
-) {
-    while let Some(Ok(event)) = events.next().await {
-        let (WatchEvent::Added(object)
-        | WatchEvent::Modified(object)
-        | WatchEvent::Deleted(object)) = event
-        else {
-            continue;
+) -> WatchEnd {
+    while let Some(event) = events.next().await {
+        let object = match event {
+            Ok(WatchEvent::Added(o) | WatchEvent::Modified(o) | WatchEvent::Deleted(o)) => o,
+            Ok(WatchEvent::Bookmark(_)) => continue,
+            Ok(WatchEvent::Error(status)) => return WatchEnd::failed(status.message.clone()),
+            Err(error) => return WatchEnd::failed(error_text(&error)),
         };
         let keys = match kind {
             WatchedKind::Workload => vec![ObjectKey::new(
@@ -118,5 +126,38 @@ pub(super) async fn consume_watch(
                 mk.workload_events.add_after(key, UPDATES_BATCH_PERIOD);
             }
         }
+    }
+    WatchEnd { error: None }
+}
+
+impl WatchEnd {
+    fn failed(error: String) -> Self {
+        Self { error: Some(error) }
+    }
+
+    /// The reason of a connection that is lost.
+    pub(super) fn message(&self) -> String {
+        match &self.error {
+            Some(error) => format!("watch failed: {error}"),
+            None => "watch ended repeatedly".to_owned(),
+        }
+    }
+}
+
+/// Waits until one of the watches ends before its first event. Without watches, or while all of them last, it
+/// does not return.
+pub(super) async fn first_end<'a>(watches: impl Iterator<Item = &'a mut RemoteEvents>) -> WatchEnd {
+    let ends = watches.map(|events| async {
+        match Pin::new(events).peek().await {
+            None => WatchEnd { error: None },
+            Some(Err(error)) => WatchEnd::failed(error_text(error)),
+            Some(Ok(WatchEvent::Error(status))) => WatchEnd::failed(status.message.clone()),
+            Some(Ok(_)) => std::future::pending().await,
+        }
+    });
+    let mut ends: FuturesUnordered<_> = ends.collect();
+    match ends.next().await {
+        Some(end) => end,
+        None => std::future::pending().await,
     }
 }
