@@ -19,6 +19,7 @@ mod raw_informer;
 mod raw_object;
 mod tasks;
 mod watch_backoff;
+mod watch_pace;
 mod watcher;
 mod work_queue;
 

@@ -19,6 +19,7 @@ use super::api::{Api, RawApi};
 use super::event_stream_watch::EventStreamWatch;
 use super::raw_object::{RawObject, RawText};
 use super::watch_backoff::WatchBackoff;
+use super::watch_pace::paced;
 
 /// An error event of [`watcher`]; the watch continues after it.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +100,7 @@ pub(super) fn watch_raw<K: Resource>(api: Api<K>, config: Config) -> RawEvents {
 /// The watch of a server in any process, by the state machine of kube.
 pub(super) fn watch_text(api: RawApi, config: Config, metadata_only: bool) -> RawEvents {
     let RawApi { client, request } = api;
+    let client = paced(client);
     match metadata_only {
         true => {
             let api = api::Api::<RawText<true>>::all_with(client, &request.url_path);
