@@ -72,7 +72,6 @@ pub(crate) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
             generation_fields: &["spec"],
             ..DEFAULT
         },
-        ("certificates.k8s.io", _) => CERTIFICATE_SIGNING_REQUEST,
         ("apiregistration.k8s.io", _) => API_SERVICE,
         _ => other_api_groups::strategy_of(group, kind),
     }
@@ -115,13 +114,6 @@ const ENDPOINTS: BuiltinStrategy = BuiltinStrategy {
         }
     },
     allow_create_on_update: true,
-    ..DEFAULT
-};
-
-pub(crate) const CERTIFICATE_SIGNING_REQUEST: BuiltinStrategy = BuiltinStrategy {
-    validate_name: object_names::any_name,
-    selectable_fields: SelectableFields::Some(&[("spec.signerName", "/spec/signerName", "")]),
-    prepare_for_create: |request| request["status"] = json!({}),
     ..DEFAULT
 };
 

@@ -113,25 +113,197 @@ async fn a_signed_certificate_authenticates_its_user_and_groups() {
     serving.shutdown().await;
 }
 
+/// A request (PEM) of a subject.
+fn request_of(user: &str, organization: &str, names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, user);
+    params
+        .distinguished_name
+        .push(DnType::OrganizationName, organization);
+    let key = KeyPair::generate().unwrap();
+    params.serialize_request(&key).unwrap().pem().unwrap()
+}
+
+fn signing_request(name: &str, signer: &str, usages: &Value, pem: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {"request": STANDARD.encode(pem), "signerName": signer, "usages": usages},
+    })
+}
+
 #[test]
 fn only_permitted_requests_are_signed() {
     with_server(|_, client| async move {
         let (_, pem) = request("kubelet");
+        let node = request_of("system:node:a", "system:nodes", &["a.example.com"]);
         let server_auth = json!(["digital signature", "server auth"]);
         let serving = "kubernetes.io/kubelet-serving";
-        let status = approve(&client, "a", serving, server_auth.clone(), &pem).await;
+        let status = approve(&client, "a", serving, server_auth.clone(), &node).await;
         assert!(status["certificate"].is_string());
-        let status = approve(&client, "b", CLIENT, server_auth, &pem).await;
-        let failed = &status["conditions"][1];
+        let failed = |status: &Value| {
+            let failed = &status["conditions"][1];
+            assert_eq!(
+                (&failed["type"], &failed["reason"]),
+                (&json!("Failed"), &json!("SignerValidationFailure"))
+            );
+            failed["message"].as_str().unwrap().to_owned()
+        };
+        let status = approve(&client, "b", CLIENT, server_auth.clone(), &pem).await;
         assert_eq!(
-            (&failed["type"], &failed["reason"]),
-            (&json!("Failed"), &json!("SignerValidationFailure"))
+            failed(&status),
+            "invalid usage for client certificate: server auth"
         );
         let client_auth = json!(["client auth"]);
-        let status = approve(&client, "c", CLIENT, client_auth.clone(), "nonsense").await;
-        assert_eq!(status["conditions"][1]["type"], "Failed");
+        let nonsense = signing_request("c", CLIENT, &client_auth, "nonsense");
+        let status = error_status(send(&client, "POST", REQUESTS, nonsense).await);
+        assert_eq!(status.code, 422);
         let status = approve(&client, "d", "example.com/other", client_auth, &pem).await;
         assert_eq!(status["certificate"], Value::Null);
         assert_eq!(status["conditions"].as_array().unwrap().len(), 1);
+        // The subject of a kubelet is a node, in no other group.
+        let status = approve(&client, "e", serving, server_auth, &pem).await;
+        let wrong = "subject organization is not system:nodes";
+        assert_eq!(failed(&status), wrong);
+        let kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
+        let usages = json!(["digital signature", "client auth"]);
+        let masters = request_of("system:node:a", "system:masters", &[]);
+        let status = approve(&client, "f", kubelet, usages.clone(), &masters).await;
+        assert_eq!(failed(&status), wrong);
+        let node = request_of("system:node:a", "system:nodes", &[]);
+        let status = approve(&client, "g", kubelet, usages, &node).await;
+        assert!(status["certificate"].is_string());
     });
+}
+
+/// A user with rights to the requests and their subresources, but not to signers.
+async fn requester(served: &Served, more: Value) -> Client {
+    let resources = ["", "/approval", "/status"]
+        .map(|subresource| format!("certificatesigningrequests{subresource}"));
+    let mut rules =
+        vec![json!({"apiGroups": ["certificates.k8s.io"], "resources": resources, "verbs": ["*"]})];
+    rules.extend(more.as_array().unwrap().iter().cloned());
+    let subject = json!({"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"});
+    served.grant("requester", json!(rules), subject).await;
+    let mut config = served.config(None).await;
+    config.auth_info.impersonate = Some("ann".into());
+    Client::try_from(config).unwrap()
+}
+
+fn condition(type_: &str) -> Value {
+    json!([{"type": type_, "status": "True", "reason": "Test", "message": ""}])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_approved_and_signed_by_users_with_the_verbs_on_the_signer() {
+    let served = serve().await;
+    let signers = json!([
+        {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"],
+         "resourceNames": ["example.com/*"], "verbs": ["approve"]},
+        {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"],
+         "resourceNames": ["example.org/signed"], "verbs": ["sign"]},
+    ]);
+    let ann = requester(&served, signers).await;
+    let usages = json!(["client auth"]);
+    let (_, pem) = request("ann");
+    let certificate = {
+        // Any certificate: that of another request.
+        let status = approve(&served.admin, "other", CLIENT, usages.clone(), &pem).await;
+        status["certificate"].clone()
+    };
+    let update = async |name: &str, subresource: &str, status: Value| {
+        let path = format!("{REQUESTS}/{name}");
+        let mut object = get(&ann, &path).await.unwrap();
+        for (field, value) in status.as_object().unwrap() {
+            object["status"][field] = value.clone();
+        }
+        send(&ann, "PUT", &format!("{path}/{subresource}"), object).await
+    };
+    for (name, signer) in [
+        ("client", CLIENT),
+        ("approved", "example.com/foo"),
+        ("signed", "example.org/signed"),
+    ] {
+        let object = signing_request(name, signer, &usages, &pem);
+        send(&ann, "POST", REQUESTS, object).await.unwrap();
+    }
+    let refused = error_status(
+        update(
+            "client",
+            "approval",
+            json!({"conditions": condition("Approved")}),
+        )
+        .await,
+    );
+    assert_eq!(refused.code, 403);
+    assert_eq!(
+        refused.message,
+        "certificatesigningrequests.certificates.k8s.io \"client\" is forbidden: user not permitted to approve requests with signerName \"kubernetes.io/kube-apiserver-client\""
+    );
+    let denied = update(
+        "client",
+        "approval",
+        json!({"conditions": condition("Denied")}),
+    );
+    assert_eq!(error_status(denied.await).code, 403);
+    // A pattern for the domain of the signer.
+    let approved = json!({"conditions": condition("Approved")});
+    let object = update("approved", "approval", approved).await.unwrap();
+    assert_eq!(object["status"]["conditions"][0]["type"], "Approved");
+    for status in [
+        json!({"certificate": certificate}),
+        json!({"conditions": condition("Failed")}),
+    ] {
+        let refused = error_status(update("client", "status", status).await);
+        assert_eq!(refused.code, 403, "{refused:?}");
+        assert_eq!(
+            refused.message,
+            "certificatesigningrequests.certificates.k8s.io \"client\" is forbidden: user not permitted to sign requests with signerName \"kubernetes.io/kube-apiserver-client\""
+        );
+    }
+    let status = json!({"certificate": certificate});
+    let refused = error_status(update("approved", "status", status.clone()).await);
+    assert_eq!(refused.code, 403, "{refused:?}");
+    let signed = update("signed", "status", status).await.unwrap();
+    assert_eq!(signed["status"]["certificate"], certificate);
+    // The status does not approve, and an approval does not sign.
+    let status = json!({"conditions": condition("Approved")});
+    let unchanged = update("signed", "status", status).await.unwrap();
+    assert_eq!(unchanged["status"].get("conditions"), None);
+    served.handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_certificate_is_for_the_group_of_masters() {
+    let served = serve().await;
+    let all = json!([
+        {"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "verbs": ["*"]},
+    ]);
+    let ann = requester(&served, all).await;
+    let usages = json!(["client auth"]);
+    let pem = request_of("evil", "system:masters", &[]);
+    for client in [&ann, &served.admin] {
+        let object = signing_request("evil", CLIENT, &usages, &pem);
+        let refused = error_status(send(client, "POST", REQUESTS, object).await);
+        assert_eq!(refused.code, 403);
+        assert_eq!(
+            refused.message,
+            "certificatesigningrequests.certificates.k8s.io \"evil\" is forbidden: use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
+        );
+    }
+    // The request of an object does not change afterwards, not by a subresource either.
+    let (_, harmless) = request("ann");
+    let object = signing_request("a", CLIENT, &usages, &harmless);
+    let created = send(&ann, "POST", REQUESTS, object).await.unwrap();
+    let path = format!("{REQUESTS}/a");
+    for subresource in ["", "/status", "/approval"] {
+        let mut object = get(&ann, &path).await.unwrap();
+        object["spec"]["request"] = STANDARD.encode(&pem).into();
+        object["spec"]["signerName"] = "example.com/foo".into();
+        object["status"]["conditions"] = condition("Approved");
+        let updated = send(&ann, "PUT", &format!("{path}{subresource}"), object).await;
+        let updated = updated.unwrap();
+        assert_eq!(updated["spec"], created["spec"], "{subresource:?}");
+    }
+    served.handle.shutdown().await;
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::stored_update::update_stored;
-use crate::auth::certificates::SignedRequest;
+use crate::auth::certificates::{CertificateRequest, SignedRequest};
 use crate::server_state::ServerState;
 use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::ValueExt;
@@ -15,30 +15,26 @@ use kueue_lab_json::ValueExt;
 /// The longest validity, and the validity without `expirationSeconds`: a year.
 const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A signer: its name, the usages that it permits and those that it requires.
+/// The shortest validity.
+const MIN_DURATION: Duration = Duration::from_secs(10 * 60);
+
+/// A signer: its name, and the reason for which it does not sign a request with these usages.
 type Signer = (
     &'static str,
-    &'static [&'static str],
-    &'static [&'static str],
+    fn(&CertificateRequest, &[&str]) -> Result<(), String>,
 );
 
 const SIGNERS: [Signer; 4] = [
     (
         "kubernetes.io/kube-apiserver-client",
-        &["digital signature", "key encipherment", "client auth"],
-        &["client auth"],
+        validate_api_server_client,
     ),
     (
         "kubernetes.io/kube-apiserver-client-kubelet",
-        &["digital signature", "key encipherment", "client auth"],
-        &["digital signature", "client auth"],
+        validate_kubelet_client,
     ),
-    (
-        "kubernetes.io/kubelet-serving",
-        &["digital signature", "key encipherment", "server auth"],
-        &["digital signature", "server auth"],
-    ),
-    ("kubernetes.io/legacy-unknown", &[], &[]),
+    ("kubernetes.io/kubelet-serving", validate_kubelet_serving),
+    ("kubernetes.io/legacy-unknown", |_, _| Ok(())),
 ];
 
 /// Signs a request that was written, if it is approved and has no certificate.
@@ -81,25 +77,25 @@ fn signed(core: &ServerState, object: &Value) -> Option<Value> {
 fn certificate(
     core: &ServerState,
     object: &Value,
-    &(_, permitted, required): &Signer,
+    (_, validate): &Signer,
 ) -> Result<String, String> {
     let usages: Vec<&str> = object
         .list("/spec/usages")
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    let is_permitted = permitted.is_empty() || usages.iter().all(|u| permitted.contains(u));
-    if !is_permitted || !required.iter().all(|u| usages.contains(u)) {
-        return Err(format!("invalid usages for the signer: {usages:?}"));
-    }
+    let unreadable = |why: &str| format!("unable to parse csr {:?}: {why}", object.name());
+    let text = object.text("/spec/request");
+    let request = CertificateRequest::parse(text).map_err(unreadable)?;
+    validate(&request, &usages)?;
     let request = STANDARD
-        .decode(object.text("/spec/request"))
+        .decode(text)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or("spec.request is not a PEM block in base64")?;
+        .ok_or_else(|| unreadable("PEM block type must be CERTIFICATE REQUEST"))?;
     let duration = match u64::try_from(object.int("/spec/expirationSeconds")) {
         Ok(0) | Err(_) => MAX_DURATION,
-        Ok(seconds) => Duration::from_secs(seconds).min(MAX_DURATION),
+        Ok(seconds) => Duration::from_secs(seconds).clamp(MIN_DURATION, MAX_DURATION),
     };
     let authority = core.certificates.authority().map_err(|e| e.to_string())?;
     let signed = authority.sign_request(&SignedRequest {
@@ -108,5 +104,137 @@ fn certificate(
         now: core.clock.now(),
         duration,
     });
-    signed.map_err(|e| format!("unable to parse csr {:?}: {e}", object.name()))
+    signed.map_err(|e| unreadable(&e.to_string()))
+}
+
+/// A client may be in every group that admission allows.
+fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+    let optional = ["digital signature", "key encipherment"];
+    let invalid = |u: &&&str| **u != "client auth" && !optional.contains(*u);
+    if let Some(usage) = usages.iter().find(invalid) {
+        return Err(format!("invalid usage for client certificate: {usage}"));
+    }
+    if !usages.contains(&"client auth") {
+        return Err("missing required usage for client certificate: client auth".into());
+    }
+    Ok(())
+}
+
+/// The client certificate of a kubelet: the user is a node.
+fn validate_kubelet_client(request: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+    validate_node_organization(request)?;
+    let names = [
+        (request.has_dns_name, "DNS"),
+        (request.has_email_address, "Email"),
+        (request.has_ip_address, "IP"),
+        (request.has_uri, "URI"),
+    ];
+    if let Some((_, kind)) = names.iter().find(|(is_requested, _)| *is_requested) {
+        return Err(format!("{kind} subjectAltNames are not allowed"));
+    }
+    validate_node_name(request)?;
+    validate_usages(usages, "client auth")
+}
+
+/// The serving certificate of a kubelet: for the names of a node.
+fn validate_kubelet_serving(request: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+    validate_node_organization(request)?;
+    if !request.has_dns_name && !request.has_ip_address {
+        return Err("DNS or IP subjectAltName is required".into());
+    }
+    let names = [
+        (request.has_email_address, "Email"),
+        (request.has_uri, "URI"),
+    ];
+    if let Some((_, kind)) = names.iter().find(|(is_requested, _)| *is_requested) {
+        return Err(format!("{kind} subjectAltNames are not allowed"));
+    }
+    validate_usages(usages, "server auth")?;
+    validate_node_name(request)
+}
+
+fn validate_node_organization(request: &CertificateRequest) -> Result<(), String> {
+    match request.organizations.as_slice() {
+        [only] if only == "system:nodes" => Ok(()),
+        _ => Err("subject organization is not system:nodes".into()),
+    }
+}
+
+fn validate_node_name(request: &CertificateRequest) -> Result<(), String> {
+    if request.common_name.starts_with("system:node:") {
+        return Ok(());
+    }
+    Err("subject common name does not begin with system:node:".into())
+}
+
+/// A kubelet's usages: a signature, `purpose`, and for RSA keys encipherment.
+fn validate_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
+    let mut required = [purpose, "digital signature", "key encipherment"];
+    let is_required = |usage: &&str| required.contains(usage);
+    let has = |usage: &str| usages.contains(&usage);
+    if usages.iter().all(is_required) && has(purpose) && has("digital signature") {
+        return Ok(());
+    }
+    required.sort_unstable();
+    Err(format!("usages did not match [{}]", required.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node_request() -> CertificateRequest {
+        CertificateRequest {
+            common_name: "system:node:a".into(),
+            organizations: vec!["system:nodes".into()],
+            ..CertificateRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_client_needs_the_usage_client_auth_and_no_other_purpose() {
+        let validate = |usages: &[&str]| validate_api_server_client(&node_request(), usages);
+        assert_eq!(validate(&["client auth", "digital signature"]), Ok(()));
+        assert_eq!(
+            validate(&["client auth", "server auth"]).unwrap_err(),
+            "invalid usage for client certificate: server auth"
+        );
+        assert_eq!(
+            validate(&["digital signature"]).unwrap_err(),
+            "missing required usage for client certificate: client auth"
+        );
+    }
+
+    #[test]
+    fn a_kubelet_is_a_node_in_the_group_of_nodes_only() {
+        let usages = ["digital signature", "client auth"];
+        let validate = |request: &CertificateRequest| validate_kubelet_client(request, &usages);
+        assert_eq!(validate(&node_request()), Ok(()));
+        let mut masters = node_request();
+        masters.organizations.push("system:masters".into());
+        let wrong = "subject organization is not system:nodes";
+        assert_eq!(validate(&masters).unwrap_err(), wrong);
+        let user = CertificateRequest {
+            common_name: "ann".into(),
+            ..node_request()
+        };
+        let wrong = "subject common name does not begin with system:node:";
+        assert_eq!(validate(&user).unwrap_err(), wrong);
+        let named = CertificateRequest {
+            has_ip_address: true,
+            ..node_request()
+        };
+        let wrong = "IP subjectAltNames are not allowed";
+        assert_eq!(validate(&named).unwrap_err(), wrong);
+        assert_eq!(
+            validate_kubelet_client(&node_request(), &["client auth"]).unwrap_err(),
+            "usages did not match [client auth digital signature key encipherment]"
+        );
+
+        let usages = ["digital signature", "key encipherment", "server auth"];
+        assert_eq!(validate_kubelet_serving(&named, &usages), Ok(()));
+        let wrong = "DNS or IP subjectAltName is required";
+        let unnamed = validate_kubelet_serving(&node_request(), &usages);
+        assert_eq!(unnamed.unwrap_err(), wrong);
+    }
 }
