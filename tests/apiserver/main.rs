@@ -17,6 +17,7 @@ mod lists;
 mod mutating_admission_policies;
 mod object_histories;
 mod objects;
+mod pod_security;
 mod protobuf;
 mod proxies;
 mod remote_commands;

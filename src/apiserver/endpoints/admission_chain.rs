@@ -105,6 +105,7 @@ impl AdmissionChain<'_> {
             reader: &core.objects(),
             entropy: &core.entropy,
             now: core.clock.now(),
+            warn: &|warning| self.context.warn(warning),
         })
     }
 

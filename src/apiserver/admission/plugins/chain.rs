@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use super::plugin_context::PluginContext;
 use super::{
-    certificate_requester, default_storage_class, limit_ranger, namespace_lifecycle, priority,
-    resource_quota, runtime_class, service_account, service_allocator, taint_nodes_by_condition,
+    certificate_approval, certificate_requester, certificate_signing,
+    certificate_subject_restriction, default_storage_class, limit_ranger, namespace_lifecycle,
+    pod_security, priority, resource_quota, runtime_class, service_account, service_allocator,
+    taint_nodes_by_condition,
 };
 use crate::plugins::Operation;
 use kueue_lab_apimachinery::api_error::ApiError;
@@ -62,6 +64,7 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
     if write.request.operation == Operation::Delete {
         return namespace_lifecycle::admit(write);
     }
+    pod_security::validate(write, object)?;
     match (write.request.group, write.request.resource) {
         ("", "pods") if write.is_write_of("", "pods") && write.is_create() => {
             limit_ranger::validate_limits(write, object)?;
@@ -87,6 +90,12 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
         {
             priority::validate_priority_class(write, object)?;
         }
+        ("certificates.k8s.io", "certificatesigningrequests") => match write.request.subresource {
+            "approval" => certificate_approval::validate(write)?,
+            "status" => certificate_signing::validate(write, object)?,
+            "" if write.is_create() => certificate_subject_restriction::validate(write, object)?,
+            _ => {}
+        },
         _ => {}
     }
     resource_quota::check_request(write, object)

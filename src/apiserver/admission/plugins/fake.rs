@@ -1,5 +1,6 @@
 //! Fake requests and stored objects for tests of plugins.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -62,18 +63,30 @@ pub(crate) fn with<T>(
     request: &AdmissionRequest<'_>,
     run: impl FnOnce(&PluginContext<'_>) -> T,
 ) -> T {
+    with_warnings(objects, request, run).0
+}
+
+/// As [`with`], with the warnings of the plugin.
+pub(crate) fn with_warnings<T>(
+    objects: &dyn ObjectReader,
+    request: &AdmissionRequest<'_>,
+    run: impl FnOnce(&PluginContext<'_>) -> T,
+) -> (T, Vec<String>) {
+    let warnings = RefCell::new(Vec::new());
     let user = User {
         name: "me".into(),
         groups: vec!["we".into()],
         ..User::default()
     };
-    run(&PluginContext {
+    let result = run(&PluginContext {
         request,
         user: &user,
         reader: objects,
         entropy: &Entropy::seeded(1),
         now: Timestamp::UNIX_EPOCH,
-    })
+        warn: &|warning| warnings.borrow_mut().push(warning),
+    });
+    (result, warnings.into_inner())
 }
 
 /// A default StorageClass; that of name `b` allows expansion of volumes.

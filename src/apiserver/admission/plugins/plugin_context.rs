@@ -20,6 +20,8 @@ pub(crate) struct PluginContext<'a> {
     pub entropy: &'a Entropy,
     /// The current time.
     pub now: Timestamp,
+    /// Takes the texts of `Warning` headers.
+    pub warn: &'a dyn Fn(String),
 }
 
 impl PluginContext<'_> {

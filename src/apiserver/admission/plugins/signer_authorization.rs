@@ -1,0 +1,26 @@
+//! Authorization of a verb on a signer, the virtual resource `signers` of `certificates.k8s.io`.
+
+use super::PluginContext;
+use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize};
+
+/// Whether the user may `verb` requests for the signer, or for all signers of its domain
+/// (`example.com/*`).
+pub(super) fn is_authorized_for_signer_name(
+    write: &PluginContext<'_>,
+    verb: &str,
+    signer_name: &str,
+) -> bool {
+    let domain = signer_name.split('/').next().unwrap_or_default();
+    [signer_name.to_owned(), format!("{domain}/*")]
+        .into_iter()
+        .any(|name| {
+            let attributes = AuthorizationAttributes {
+                verb: verb.to_owned(),
+                group: "certificates.k8s.io".to_owned(),
+                resource: "signers".to_owned(),
+                name,
+                ..AuthorizationAttributes::default()
+            };
+            authorize(write.reader, write.user, &attributes).is_allowed
+        })
+}
