@@ -2,10 +2,13 @@
 """Writes src/apimachinery/schema/types/*.types from the Go declarations of the Kubernetes API.
 
     scripts/builtin-types.py ROOT
+    scripts/builtin-types.py --vendor KUEUE_CHECKOUT/vendor
 
 ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiextensions-apiserver and
-kube-aggregator. Only facts are taken: names, types, JSON tags, list and map types, patch strategies,
-defaults, enumerations. The format is described in src/apimachinery/schema/builtin_types.rs.
+kube-aggregator. With --vendor, the tables are those of the custom kinds of jobs that Kueue integrates, of
+which only names, types and the omission of empty values are taken. Only facts are taken: names, types,
+JSON tags, list and map types, patch strategies, defaults, enumerations. The format is described in
+src/apimachinery/schema/builtin_types.rs.
 """
 import json
 import pathlib
@@ -37,6 +40,18 @@ PACKAGES = [  # (short name, directory below ROOT)
     ("apiextensions.v1", "apiextensions-apiserver/pkg/apis/apiextensions/v1"),
     ("apiregistration.v1", "kube-aggregator/pkg/apis/apiregistration/v1"),
 ]
+# Packages of custom kinds: (short name, import path, kinds).
+CUSTOM_PACKAGES = [
+    ("jobset.v1alpha2", "sigs.k8s.io/jobset/api/jobset/v1alpha2", ["JobSet"]),
+    ("leaderworkerset.v1", "sigs.k8s.io/lws/api/leaderworkerset/v1", ["LeaderWorkerSet"]),
+    ("kubeflow.v1", "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1",
+     ["JAXJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"]),
+    ("kubeflow.v2beta1", "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1", ["MPIJob"]),
+    ("trainer.v1alpha1", "github.com/kubeflow/trainer/v2/pkg/apis/trainer/v1alpha1", ["TrainJob"]),
+    ("sparkoperator.v1beta2", "github.com/kubeflow/spark-operator/v2/api/v1beta2", ["SparkApplication"]),
+    ("ray.v1", "github.com/ray-project/kuberay/ray-operator/apis/ray/v1", ["RayCluster", "RayJob", "RayService"]),
+    ("workload.v1beta2", "github.com/project-codeflare/appwrapper/api/v1beta2", ["AppWrapper"]),
+]
 # Types with a custom JSON form, by their Go names.
 SPECIAL = {
     "resource.Quantity": "quantity", "intstr.IntOrString": "intorstring", "runtime.RawExtension": "raw",
@@ -48,7 +63,7 @@ SPECIAL = {
     "types.UID": "string:types.UID", "types.NodeName": "string:types.NodeName", "any": "raw",
 }
 BUILTIN = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64", "int": "int",
-           "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "float64": "float64", "byte": "byte"}
+           "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "float32": "float64", "float64": "float64", "byte": "byte"}
 RAW = set(SPECIAL.values()) | set(BUILTIN.values()) | {"bytes"}
 META_ROOTS = {"DeleteOptions"}  # other kinds of meta/v1 are only returned, not decoded
 
@@ -70,6 +85,9 @@ def package_of(path):
         tail = directory.replace("apimachinery/", "k8s.io/apimachinery/", 1) if directory.startswith("apimachinery") \
             else "k8s.io/" + directory
         if path == tail:
+            return short
+    for short, custom, _ in CUSTOM_PACKAGES:
+        if path == custom:
             return short
     return path.split("/")[-1]
 
@@ -132,9 +150,9 @@ def markers(comment, name):
 
 
 class Writer:
-    def __init__(self, root):
-        self.root = pathlib.Path(root)
-        self.parsed = {short: parse(self.root / d) for short, d in PACKAGES}
+    def __init__(self, directories):
+        self.directories = directories
+        self.parsed = {short: parse(d) for short, d in directories.items() if d.is_dir()}
         self.done = {}
 
     def type_text(self, package, names, text):
@@ -233,7 +251,7 @@ class Writer:
         return f"{m.group(1)}{where}.{bare}"
 
     def constant(self, package, name):
-        directory = self.root / dict(PACKAGES)[package]
+        directory = self.directories[package]
         for file in directory.glob("*.go"):
             m = re.search(r"\b" + name + r"\s+\w+\s*=\s*(\"[^\"]*\")", file.read_text())
             if m:
@@ -280,18 +298,49 @@ class Writer:
         return "".join("\n".join(found[name]) + "\n" for name in sorted(found))
 
 
-def main():
-    if len(sys.argv) != 2:
-        raise SystemExit(__doc__)
-    writer = Writer(sys.argv[1])
+def target():
     target = pathlib.Path(__file__).resolve().parent.parent / "src/apimachinery/schema/types"
     target.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def write_builtin(root):
+    writer = Writer({short: pathlib.Path(root) / d for short, d in PACKAGES})
     for short, _ in PACKAGES:
         for name in writer.roots(short):
             writer.declare(short, name)
     writer.declare("apiextensions.v1", "JSONSchemaProps")
     for short, _ in PACKAGES:
-        (target / f"{short}.types").write_text(writer.text(short))
+        (target() / f"{short}.types").write_text(writer.text(short))
+
+
+def write_custom(vendor):
+    vendor = pathlib.Path(vendor)
+    directories = {short: vendor / "k8s.io" / d for short, d in PACKAGES}
+    directories.update((short, vendor / d) for short, d, _ in CUSTOM_PACKAGES)
+    writer = Writer(directories)
+    for short, _, kinds in CUSTOM_PACKAGES:
+        for name in kinds:
+            writer.declare(short, name)
+    for short, _, _ in CUSTOM_PACKAGES:
+        lines = []
+        for line in writer.text(short).splitlines():
+            line = line.split(" enum ")[0].split(" @")[0] if not line.startswith(" ") else line
+            words = line.split(" ")
+            if line.startswith(" "):
+                words = words[:3] + [word for word in words[3:4] if word in ("?", "??")]
+            lines.append(" ".join(words))
+        (target() / f"{short}.types").write_text("\n".join(lines) + "\n")
+
+
+def main():
+    match sys.argv[1:]:
+        case ["--vendor", vendor]:
+            write_custom(vendor)
+        case [root]:
+            write_builtin(root)
+        case _:
+            raise SystemExit(__doc__)
 
 
 if __name__ == "__main__":

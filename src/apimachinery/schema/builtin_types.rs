@@ -1,11 +1,12 @@
-//! The built-in types, parsed from the tables in `types/` on first use.
+//! The built-in types, and those of the custom kinds of jobs that Kueue integrates, parsed from the
+//! tables in `types/` on first use.
 //!
 //! A table lists the types of one Go package: an unindented line opens a type, indented lines are
 //! its fields in declaration order, `Name = type` declares an alias (`enum` adds its values). Field
 //! lines hold name, type and flags: `?` omitempty, `??` omitzero, `@set`, `@map(keys)`, `@atomic`,
 //! `@granular`, `patch=` and `key=` for strategic merge, `=JSON` the default. Types: `[]T` list,
 //! `{}T` map, `*T` pointer, a lower-case word a scalar, a capitalised word a type of the same
-//! package, `package.Name` one of another.
+//! package, `package.Name` one of another. Fields of custom kinds have no flags but `?` and `??`.
 
 mod builtin_type;
 
@@ -50,11 +51,34 @@ static TABLES: &[(&str, &str)] = tables![
     "apiregistration.v1",
 ];
 
+/// The packages of custom kinds, each with its group and version.
+static CUSTOM_PACKAGES: &[(&str, &str, &str)] = &[
+    ("jobset.v1alpha2", "jobset.x-k8s.io", "v1alpha2"),
+    ("leaderworkerset.v1", "leaderworkerset.x-k8s.io", "v1"),
+    ("kubeflow.v1", "kubeflow.org", "v1"),
+    ("kubeflow.v2beta1", "kubeflow.org", "v2beta1"),
+    ("trainer.v1alpha1", "trainer.kubeflow.org", "v1alpha1"),
+    ("sparkoperator.v1beta2", "sparkoperator.k8s.io", "v1beta2"),
+    ("ray.v1", "ray.io", "v1"),
+    ("workload.v1beta2", "workload.codeflare.dev", "v1beta2"),
+];
+
+static CUSTOM_TABLES: &[(&str, &str)] = tables![
+    "jobset.v1alpha2",
+    "leaderworkerset.v1",
+    "kubeflow.v1",
+    "kubeflow.v2beta1",
+    "trainer.v1alpha1",
+    "sparkoperator.v1beta2",
+    "ray.v1",
+    "workload.v1beta2",
+];
+
 type Index = HashMap<&'static str, HashMap<&'static str, BuiltinType>>;
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index::with_capacity(TABLES.len());
-    for (package, text) in TABLES {
+    let mut index = Index::with_capacity(TABLES.len() + CUSTOM_TABLES.len());
+    for (package, text) in TABLES.iter().chain(CUSTOM_TABLES) {
         let types = index.entry(*package).or_default();
         let mut at = 0;
         while at < text.len() {
@@ -89,7 +113,18 @@ pub fn builtin_schema(group: &str, version: &str, kind: &str) -> Option<Arc<Sche
         "" => "core",
         first => first,
     };
-    find_named_type(&format!("{package}.{version}.{kind}"))
+    let package = format!("{package}.{version}");
+    if CUSTOM_TABLES.iter().any(|(custom, _)| *custom == package) {
+        return None;
+    }
+    find_named_type(&format!("{package}.{kind}"))
+}
+
+/// The Go type of a custom kind of jobs that Kueue integrates.
+pub fn custom_kind_schema(group: &str, version: &str, kind: &str) -> Option<Arc<Schema>> {
+    let mut packages = CUSTOM_PACKAGES.iter();
+    let (package, ..) = packages.find(|(_, g, v)| (*g, *v) == (group, version))?;
+    find_named_type(&format!("{package}.{kind}"))
 }
 
 /// The schema of a built-in type by its table name, such as `core.v1.PodSpec` or

@@ -45,6 +45,22 @@ pub fn decode(
     decode_at(schema, value, source, "")
 }
 
+/// Decodes a JSON object to a Go struct and encodes it again, in place: unknown fields are dropped,
+/// fields of the type that are unset are added or omitted as their tags say, quantities and times
+/// are canonical. Unlike stored objects of [`decode`], an empty list or map that is not omitted
+/// stays one.
+///
+/// # Errors
+/// The decoder's message for the first value of the wrong type.
+pub fn reencode(schema: &Schema, value: &mut Value) -> Result<(), String> {
+    let mut work = Decoder {
+        keeps_empty: true,
+        ..Decoder::new(DecodeSource::Json)
+    };
+    work.value(schema, value, &Path::Root, "");
+    work.error.map_or(Ok(()), Err)
+}
+
 /// As [`decode`] for the value at `path`, which is the prefix of the paths of unknown fields.
 pub(super) fn decode_at(
     schema: &Schema,
@@ -52,12 +68,7 @@ pub(super) fn decode_at(
     source: DecodeSource,
     path: &str,
 ) -> Result<Vec<String>, String> {
-    let mut work = Decoder {
-        source,
-        unknown: Vec::new(),
-        error: None,
-        in_hidden_schema: false,
-    };
+    let mut work = Decoder::new(source);
     work.value(schema, value, &Path::Root, "");
     if let Some(error) = work.error {
         return Err(error);
@@ -77,9 +88,21 @@ struct Decoder {
     error: Option<String>,
     /// Inside a type with a custom decoder, which hides unknown fields from the strict decoder.
     in_hidden_schema: bool,
+    /// Whether empty lists and maps differ from unset ones.
+    keeps_empty: bool,
 }
 
 impl Decoder {
+    fn new(source: DecodeSource) -> Self {
+        Self {
+            source,
+            unknown: Vec::new(),
+            error: None,
+            in_hidden_schema: false,
+            keeps_empty: false,
+        }
+    }
+
     /// Decodes one value; `holder` is the Go struct that contains the field.
     fn value(&mut self, schema: &Schema, value: &mut Value, path: &Path<'_>, holder: &str) {
         match (&schema.value_type, &mut *value) {
@@ -118,7 +141,8 @@ impl Decoder {
                         return field.presence == Presence::Always;
                     }
                     self.value(&field.schema, value, &here, holder);
-                    if field.presence == Presence::Always && empty_collection(value) {
+                    let is_unset = !self.keeps_empty && empty_collection(value);
+                    if field.presence == Presence::Always && is_unset {
                         *value = null(&field.schema); // stored empty equals unset
                     }
                     !omitted(field, value)

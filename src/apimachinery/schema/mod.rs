@@ -19,7 +19,7 @@ mod type_ref;
 mod value_type;
 mod value_validation;
 
-pub use builtin_types::{builtin_schema, find_named_type};
+pub use builtin_types::{builtin_schema, custom_kind_schema, find_named_type};
 pub use value_validation::{ValidationRule, ValueValidation};
 
 pub use field::{Field, PatchStrategy, Presence};

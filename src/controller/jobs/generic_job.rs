@@ -242,10 +242,6 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Brings the fields that upstream's webhook writes with any other change into the form in
-    /// which Go encodes them, for types that are not decoded in that form.
-    fn encode_as_go(_job: &mut Self::Object) {}
-
     /// Defaults of the mutating webhook after those of all kinds, on creation.
     ///
     /// # Errors

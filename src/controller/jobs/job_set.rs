@@ -237,14 +237,6 @@ impl JobKind for JobSetKind {
         Some(set.spec.replicated_jobs.iter().filter_map(done).collect())
     }
 
-    fn encode_as_go(set: &mut JobSet) {
-        for job in &mut set.spec.replicated_jobs {
-            job.template.metadata.get_or_insert_default();
-            let spec = job.template.spec.get_or_insert_default();
-            go_pod_template::encode_as_go(&mut spec.template);
-        }
-    }
-
     async fn validate_on_create(
         env: &IntegrationContext,
         _namespace: &str,

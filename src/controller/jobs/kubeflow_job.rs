@@ -7,7 +7,6 @@ use std::marker::PhantomData;
 use async_trait::async_trait;
 
 use super::generic_job::{JobKind, JobResult, ManagedBy};
-use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::kubeflow_job_spec::{KubeflowJob, ReplicaSpec};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -147,12 +146,6 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
             spec.priority_class_name.clone()
         });
         own.into_iter().chain(of_pods).find(|name| !name.is_empty())
-    }
-
-    fn encode_as_go(job: &mut KubeflowJob<C>) {
-        for spec in job.spec.replica_specs.values_mut() {
-            go_pod_template::encode_as_go(&mut spec.template);
-        }
     }
 
     async fn default(

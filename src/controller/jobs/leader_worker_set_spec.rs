@@ -6,8 +6,6 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::go_pod_template;
-
 /// The default of `spec.replicas`.
 const DEFAULT_REPLICAS: i32 = 1;
 /// The default of `spec.leaderWorkerTemplate.size`.
@@ -139,16 +137,6 @@ impl LeaderWorkerSet {
         match self.is_rolling_update_with_surge() {
             true => self.replicas().max(self.status.replicas),
             false => self.replicas(),
-        }
-    }
-
-    /// Sets the structs that upstream encodes when they are empty.
-    pub(crate) fn encode_as_go(&mut self) {
-        self.spec.rollout_strategy.get_or_insert_default();
-        let templates = &mut self.spec.leader_worker_template;
-        go_pod_template::encode_as_go(&mut templates.worker_template);
-        if let Some(template) = &mut templates.leader_template {
-            go_pod_template::encode_as_go(template);
         }
     }
 }

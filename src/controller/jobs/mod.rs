@@ -20,6 +20,7 @@ mod evicted_workload;
 pub(crate) mod generic_job;
 mod generic_reconciler;
 mod go_pod_template;
+pub(crate) mod go_struct;
 pub(crate) mod integration_callbacks;
 pub(crate) mod integration_context;
 pub mod integration_manager;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::JobError;
 use super::generic_job::JobObject;
+use super::go_struct::encode_as_go;
 use super::integration_context::IntegrationContext;
 use crate::object_meta;
 use crate::workload_patching::{self, StatusApplyMode};
@@ -25,7 +26,8 @@ pub(super) enum PatchTarget {
     Status,
 }
 
-/// Patches the differences between two versions of an object; returns the result.
+/// Patches the differences between two versions of an object; returns the result. A list that
+/// differs is replaced by the one of the Go type. Without a difference no request is made.
 ///
 /// # Errors
 /// The request fails, for example with a Conflict.
@@ -35,11 +37,33 @@ pub(super) async fn patch_object<K: JobObject>(
     after: &K,
     part: PatchTarget,
 ) -> Result<K, JobError> {
-    let value = |object: &K| object.to_value().unwrap_or_default();
-    let mut body = create_merge_patch(&value(before), &value(after));
+    let body = merge_patch_as_go(before, after);
     if body.as_object().is_none_or(Map::is_empty) {
         return Ok(after.clone());
     }
+    send_patch(api, before, part, body).await
+}
+
+/// The merge patch between the encoded Go types of two versions.
+fn merge_patch_as_go<K: JobObject>(before: &K, after: &K) -> Value {
+    let value = |object: &K| encode_as_go::<K>(object.to_value().unwrap_or_default());
+    create_merge_patch(&value(before), &value(after))
+}
+
+/// Confirms that the object is still this version, as upstream's patch without a difference does.
+///
+/// # Errors
+/// The object has changed or was deleted.
+pub(super) async fn confirm_version<K: JobObject>(api: &Api<K>, object: &K) -> Result<K, JobError> {
+    send_patch(api, object, PatchTarget::Object, json!({})).await
+}
+
+async fn send_patch<K: JobObject>(
+    api: &Api<K>,
+    before: &K,
+    part: PatchTarget,
+    mut body: Value,
+) -> Result<K, JobError> {
     body["metadata"]["resourceVersion"] = json!(before.meta().resource_version);
     let name = object_meta::name(before.meta());
     let (params, body) = (PatchParams::default(), Patch::Merge(&body));
@@ -138,6 +162,39 @@ pub(super) async fn finish_workload(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::job_set::JobSet;
+
+    /// The schema of JobSets has the default 1 for a `replicas` of 0, which Go omits.
+    #[test]
+    fn a_list_that_changes_is_that_of_the_go_type() {
+        let template = json!({"spec": {"template": {"spec": {"containers": []}}}});
+        let before: JobSet = serde_json::from_value(json!({
+            "metadata": {"name": "s"},
+            "spec": {"suspend": true, "replicatedJobs": [
+                {"name": "a", "replicas": 0, "template": template},
+            ]},
+        }))
+        .unwrap();
+        let mut after = before.clone();
+        after.spec.suspend = Some(false);
+        let suspend = json!({"spec": {"suspend": false}});
+        assert_eq!(merge_patch_as_go(&before, &after), suspend);
+        let job = after.spec.replicated_jobs[0]
+            .template
+            .spec
+            .as_mut()
+            .unwrap();
+        let pod = job.template.spec.get_or_insert_default();
+        pod.node_selector = Some([("pool".to_owned(), "a".to_owned())].into());
+        assert_eq!(
+            merge_patch_as_go(&before, &after),
+            json!({"spec": {"suspend": false, "replicatedJobs": [{
+                "name": "a", "template": {"metadata": {}, "spec": {"template": {
+                    "metadata": {}, "spec": {"containers": [], "nodeSelector": {"pool": "a"}},
+                }}},
+            }]}})
+        );
+    }
 
     #[test]
     fn applying_the_merge_patch_gives_the_new_version() {

@@ -9,10 +9,9 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
-use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
@@ -219,15 +218,6 @@ impl SparkPodSpec {
         let spec = template.spec.get_or_insert_default();
         spec.scheduling_gates = (!gates.is_empty()).then(|| gates.clone());
     }
-
-    fn encode_as_go(&mut self) {
-        if let Some(template) = &mut self.template {
-            go_pod_template::encode_as_go(template);
-        }
-        for container in self.init_containers.iter_mut().chain(&mut self.sidecars) {
-            container.resources.get_or_insert_default();
-        }
-    }
 }
 
 /// The SparkApplication integration.
@@ -326,14 +316,6 @@ impl JobKind for SparkApplicationKind {
         Self::is_active(app) && ready.count() >= expected.unwrap_or(0)
     }
 
-    fn encode_as_go(app: &mut SparkApplication) {
-        let spec = &mut app.spec;
-        spec.deps.get_or_insert_with(|| json!({}));
-        spec.restart_policy.get_or_insert_with(|| json!({}));
-        spec.driver.encode_as_go();
-        spec.executor.encode_as_go();
-    }
-
     async fn validate_create(
         env: &IntegrationContext,
         namespace: &str,
@@ -402,6 +384,8 @@ fn validate_topology_request(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn app() -> SparkApplication {

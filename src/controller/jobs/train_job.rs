@@ -10,7 +10,7 @@ use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::job_set::{JobSet, JobSetKind, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
-use super::patching::{PatchTarget, patch_object};
+use super::patching::{PatchTarget, confirm_version, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::train_job_spec::{
     JobSetSpecPatch, JobSetTemplatePatch, RuntimePatch, RuntimeRef, TrainJobSpec,
@@ -283,7 +283,11 @@ async fn stop_in_steps(
     }
     let mut wanted = job.clone();
     TrainJobKind::restore_pod_sets_info(&mut wanted, infos);
-    *job = patch_object(api, job, &wanted, PatchTarget::Object).await?;
+    *job = match wanted == *job {
+        // A deleted job is not reported as stopped.
+        true => confirm_version(api, job).await?,
+        false => patch_object(api, job, &wanted, PatchTarget::Object).await?,
+    };
     Ok(true)
 }
 
@@ -331,7 +335,30 @@ fn validate_topology_request(env: &IntegrationContext, pod_sets: &[PodSet]) -> F
 
 #[cfg(test)]
 mod tests {
+    use kube::client::Body;
+    use tower::BoxError;
+
     use super::*;
+
+    /// An API server without objects.
+    fn empty_server() -> Api<TrainJob> {
+        let service = tower::service_fn(async |_: http::Request<Body>| {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+                "reason": "NotFound", "code": 404, "message": "not found"});
+            let body = Body::from(status.to_string().into_bytes());
+            Ok::<_, BoxError>(http::Response::builder().status(404).body(body).unwrap())
+        });
+        Api::namespaced(kube::Client::new(service, "ns"), "ns")
+    }
+
+    /// Its pending Workload is deleted with it, while the cache still has the job.
+    #[tokio::test]
+    async fn a_deleted_job_is_not_stopped() {
+        let mut job = train_job();
+        job.status.jobs_status[0].active = 0;
+        let stopped = stop_in_steps(&empty_server(), &mut job, &[]).await;
+        assert!(stopped.is_err(), "{stopped:?}");
+    }
 
     fn train_job() -> TrainJob {
         let patch = |manager: &str| {

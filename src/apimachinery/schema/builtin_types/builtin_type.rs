@@ -99,6 +99,8 @@ impl BuiltinType {
     /// Resolves a type expression; list and map flags apply to its outermost level.
     fn resolve(&self, text: &'static str, flags: &Flags) -> TypeRef {
         let nothing = Flags::default();
+        // Items of lists and maps may be pointers.
+        let text = text.trim_start_matches('*');
         let value_type = if let Some(item) = text.strip_prefix("[]") {
             ValueType::List(ListSchema {
                 item: self.resolve(item, &nothing),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::find_named_type;
 
-use crate::schema::{ListType, Name, Schema, ValueType};
+use crate::schema::{AnyType, ListType, Name, Schema, ValueType};
 
 /// The schemas of k8s-openapi, in lines of name and schema; other lines are not JSON.
 const DEFINITIONS: &str = include_str!("../../../apiserver/openapi/definitions.txt");
@@ -103,4 +103,40 @@ fn facts_of_the_go_types_are_kept() {
     assert_eq!(port.field("protocol").unwrap().default, Some("TCP".into()));
     assert_eq!(port.field("containerPort").unwrap().default, Some(0.into()));
     assert_eq!(protocol.child("protocol").unwrap().go_name(), "v1.Protocol");
+}
+
+#[test]
+fn fields_of_custom_kinds_have_types() {
+    let mut seen = 0;
+    for (package, group, version) in super::CUSTOM_PACKAGES {
+        assert!(
+            super::CUSTOM_TABLES
+                .iter()
+                .any(|(table, _)| table == package)
+        );
+        assert!(super::builtin_schema(group, version, "JobSet").is_none());
+        let types = &super::INDEX[*package];
+        for entry in types.values() {
+            let ValueType::Struct(value_type) = &entry.schema().value_type else {
+                continue;
+            };
+            for field in value_type.fields.iter() {
+                let mut schema: &Schema = &field.schema;
+                while let Some(item) = match &schema.value_type {
+                    ValueType::List(list) => Some(&list.item),
+                    ValueType::Map(map) => Some(&map.value),
+                    _ => None,
+                } {
+                    schema = item;
+                }
+                let is_unknown = matches!(schema.value_type, ValueType::Any(AnyType::Granular));
+                assert!(!is_unknown, "{}.{}", entry.table_name(), field.name);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 500, "{seen}");
+    let kind = super::custom_kind_schema("kubeflow.org", "v1", "PyTorchJob");
+    assert!(kind.is_some());
+    assert!(super::custom_kind_schema("kubeflow.example.com", "v1", "PyTorchJob").is_none());
 }

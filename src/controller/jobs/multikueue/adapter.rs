@@ -183,7 +183,7 @@ impl Adapter {
         sync: &SyncJob<'_>,
         local: &DynamicObject,
     ) -> Result<bool, JobError> {
-        let mut remote = clone_for_creation(local);
+        let mut remote = clone_for_creation(local, &self.gvk);
         if let Sync::LeaderWorkerSet = self.sync {
             set_origin(&mut remote.metadata, sync.origin);
         } else {

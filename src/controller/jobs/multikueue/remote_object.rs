@@ -8,6 +8,8 @@ use serde_json::json;
 use super::adapter::Adapter;
 use crate::ControllerContext;
 use crate::jobs::error::JobError;
+use crate::jobs::go_struct::encode_gvk_as_go;
+use crate::jobs::integration_manager::Gvk;
 use crate::object_meta;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
@@ -27,12 +29,14 @@ pub(crate) fn clone_object_meta_for_creation(meta: &ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// A new object with the metadata and the spec of `local`.
-pub(super) fn clone_for_creation(local: &DynamicObject) -> DynamicObject {
+/// A new object with the metadata and the spec of `local`, as upstream encodes its Go type.
+pub(super) fn clone_for_creation(local: &DynamicObject, gvk: &Gvk) -> DynamicObject {
+    let spec = local.data.get("spec").cloned().unwrap_or_default();
+    let mut encoded = encode_gvk_as_go(gvk, json!({ "spec": spec }));
     DynamicObject {
         types: local.types.clone(),
         metadata: clone_object_meta_for_creation(&local.metadata),
-        data: json!({ "spec": local.data.get("spec").cloned().unwrap_or_default() }),
+        data: json!({ "spec": encoded["spec"].take() }),
     }
 }
 

@@ -20,7 +20,6 @@ pub(crate) async fn default<K: JobKind>(
     namespace: &str,
     job: &mut K::Object,
 ) -> Result<(), Denial> {
-    let given = job.clone();
     defaults::apply_default_local_queue(env, namespace, job.meta_mut()).await?;
     defaults::apply_default_workload_priority_class(env, job.meta_mut());
     if defaults::workload_should_be_suspended(env, namespace, job.meta()).await?
@@ -29,11 +28,7 @@ pub(crate) async fn default<K: JobKind>(
         K::suspend(job);
     }
     defaults::apply_default_for_managed_by::<K>(env, namespace, job);
-    K::default(env, namespace, job).await?;
-    if *job != given {
-        K::encode_as_go(job);
-    }
-    Ok(())
+    K::default(env, namespace, job).await
 }
 
 /// Validates a new job.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::mutate_typed::{decode, decode_old, mutate_typed};
+use super::mutate_typed::{decode, decode_old, mutate_custom_kind, mutate_typed};
 use super::request::{Denial, Operation, Warnings, WebhookRequest};
 use super::{deployment, job, leader_worker_set, pod, stateful_set};
 use crate::ControllerContext;
@@ -66,7 +66,7 @@ impl JobWebhooks {
                 mutate_typed(object, async |s| stateful_set::default(env, ns, s).await).await
             }
             "LeaderWorkerSet" => {
-                mutate_typed(object, async |lws| {
+                mutate_custom_kind(object, async |lws| {
                     leader_worker_set::default(env, ns, lws).await
                 })
                 .await

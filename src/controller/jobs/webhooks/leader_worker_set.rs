@@ -27,7 +27,6 @@ pub(super) async fn default(
     namespace: &str,
     lws: &mut LeaderWorkerSet,
 ) -> Result<(), Denial> {
-    let given = lws.clone();
     defaults::apply_default_local_queue(env, namespace, &mut lws.metadata).await?;
     defaults::apply_default_workload_priority_class(env, &mut lws.metadata);
     if defaults::workload_should_be_suspended(env, namespace, &lws.metadata).await? {
@@ -39,9 +38,6 @@ pub(super) async fn default(
             set_pod_index_offset(env, &mut templates.worker_template);
         }
         set_template_defaults(&mut templates.worker_template, &queue, &class);
-    }
-    if *lws != given {
-        lws.encode_as_go();
     }
     Ok(())
 }
