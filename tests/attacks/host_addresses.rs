@@ -1,7 +1,16 @@
 //! EndpointSlices and Endpoints that name this machine, which `services/proxy` and webhooks would reach.
 
+use std::time::Duration;
+
+use kube::Client;
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
 use kueue_lab_host::HostAddresses;
+use kueue_lab_lab::{Lab, LabConfig};
+use kueue_lab_machines::nodes::NodePools;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::server_fixture::{error_status, send, serve_with};
 
@@ -68,4 +77,74 @@ async fn endpoints_do_not_name_this_machine() {
     send(&user, "POST", ENDPOINTS, endpoints(9443))
         .await
         .unwrap();
+}
+
+/// An HTTP server on loopback; returns its port.
+async fn process() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let response =
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 7\r\n\r\nprocess";
+            let _ = stream.write_all(response.as_bytes()).await;
+        }
+    });
+    port
+}
+
+/// Repeats a request until it succeeds.
+async fn until_answer(client: &Client, path: &str) -> String {
+    for _ in 0..600 {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        if let Ok(answer) = client.request_text(request).await {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no answer of {path}");
+}
+
+#[tokio::test]
+async fn a_pod_in_the_network_of_a_node_that_is_this_machine_is_a_process_of_it() {
+    let presets = tempfile::tempdir().unwrap();
+    let pools = "- {name: host, count: 1, address: 127.0.0.1, resources: {cpu: 4, memory: 8Gi, pods: 10}}\n";
+    let lab = Lab::start(LabConfig {
+        nodes: NodePools::parse(pools).unwrap(),
+        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets.path())
+    })
+    .await
+    .unwrap();
+    let (client, port) = (lab.client(), process().await);
+    let pod = json!({
+        "metadata": {"name": "p", "labels": {"app": "p"}},
+        "spec": {"hostNetwork": true, "containers": [{"name": "c", "image": "manager", "ports": [{"containerPort": port}]}]},
+    });
+    let service = json!({
+        "metadata": {"name": "s"},
+        "spec": {"selector": {"app": "p"}, "ports": [{"port": 80, "targetPort": port}]},
+    });
+    let namespace = "/api/v1/namespaces/default";
+    for (resource, object) in [("pods", pod), ("services", service)] {
+        let path = format!("{namespace}/{resource}");
+        let mut created = send(&client, "POST", &path, object.clone()).await;
+        // The service account of the namespace is created by a controller.
+        for _ in 0..100 {
+            if created.is_ok() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            created = send(&client, "POST", &path, object.clone()).await;
+        }
+        created.unwrap();
+    }
+    let proxied = format!("{namespace}/services/s:80/proxy/");
+    assert_eq!(until_answer(&client, &proxied).await, "process");
+    // The same address in an EndpointSlice of a client is not that of the Pod.
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    let refused = send(&client, "POST", slices, slice("a", "127.0.0.1", port)).await;
+    assert_eq!(error_status(refused).code, 422);
+    lab.stop().await;
 }

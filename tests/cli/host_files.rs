@@ -33,7 +33,7 @@ fn devices_pipes_and_folders_are_refused() {
         of_pipe.contains("queues.yaml: it is a named pipe; only regular files are read"),
         "{of_pipe}"
     );
-    let kubeconfig = dir.run_rejected(&["explain", "x", "--kubeconfig", "/dev/zero"]);
+    let kubeconfig = dir.run_rejected(&["export", "--kubeconfig", "/dev/zero"]);
     assert!(kubeconfig.contains("it is a device"), "{kubeconfig}");
 }
 
