@@ -71,6 +71,7 @@ fn get_initial_assignments(
             assignment: Assignment::default(),
             targets: Vec::new(),
             evaluated_candidates: Vec::new(),
+            shortage: None,
         };
     };
     assigner.cycle = cycle;
@@ -78,23 +79,27 @@ fn get_initial_assignments(
     assigner.replaced = slice.map(|(_, old)| old);
     let mut full = assigner.assign(snapshot, &mut Oracle, None);
     let mut evaluated_candidates = Vec::new();
+    let mut shortage = None;
     match full.mode() {
         FlavorAssignmentMode::Fit => {
             return NominationResult {
                 assignment: full,
                 targets,
                 evaluated_candidates,
+                shortage: None,
             };
         }
         FlavorAssignmentMode::Preempt => {
             let found = get_targets(info, node, replaced, &mut full, snapshot);
             evaluated_candidates = found.evaluated_candidates;
+            shortage = found.shortage;
             if !found.targets.is_empty() {
                 targets.extend(found.targets);
                 return NominationResult {
                     assignment: full,
                     targets,
                     evaluated_candidates,
+                    shortage: None,
                 };
             }
         }
@@ -118,6 +123,7 @@ fn get_initial_assignments(
                 assignment,
                 targets,
                 evaluated_candidates: found.evaluated_candidates,
+                shortage: None,
             };
         }
     }
@@ -125,6 +131,7 @@ fn get_initial_assignments(
         assignment: full,
         targets: Vec::new(),
         evaluated_candidates,
+        shortage,
     }
 }
 

@@ -13,10 +13,13 @@ use crate::cache::WorkloadIndex;
 use crate::flavor_assigner::{Assignment, FlavorAssignmentAttempt, FlavorAssignmentMode};
 use crate::hash_map::FastHashMap;
 use crate::preemption::{
-    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
+    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionShortage, PreemptionVariant,
+    SharesCompared,
 };
 use crate::queue::{QuotaReservedReason, RequeueReason};
-use crate::resources::{FlavorName, Requests, ResourceName};
+use crate::resources::{
+    Amount, FlavorName, FlavorResource, Requests, ResourceFormatter, ResourceName,
+};
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{LocalQueueKey, WorkloadKey};
@@ -119,6 +122,33 @@ pub struct CandidateDecision {
     pub shares: Option<SharesCompared>,
 }
 
+/// Why the preemption of all candidates that are allowed does not suffice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreemptionShortageDecision {
+    /// The number of candidates that would be preempted.
+    pub targets: usize,
+    /// Whether the workload may borrow.
+    pub borrowing: bool,
+    /// What is missing in each flavor. Empty when the quota suffices and no topology assignment
+    /// is found.
+    pub resources: Vec<ResourceShortage>,
+}
+
+/// The shortage of a resource in a flavor. Amounts are in milli-units for `cpu`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceShortage {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// The resource.
+    pub resource: ResourceName,
+    /// The quota that the preemption adds to the available quota.
+    pub freed: Amount,
+    /// The missing quota.
+    pub missing: Amount,
+}
+
 /// The decision of a cycle on one workload.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,6 +183,41 @@ pub struct Decision {
     pub candidates: Vec<CandidateDecision>,
     /// The number of candidates evaluated.
     pub candidate_count: usize,
+    /// Why the preemption of candidates does not suffice; none if there are targets or no
+    /// candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<PreemptionShortageDecision>,
+}
+
+impl PreemptionShortageDecision {
+    /// What the preemption frees and what is missing then, as text.
+    pub fn text(&self, formatter: &ResourceFormatter) -> String {
+        let targets = match self.targets {
+            1 => "the only candidate that is allowed".to_owned(),
+            2 => "both candidates that are allowed".to_owned(),
+            targets => format!("all {targets} candidates that are allowed"),
+        };
+        let texts = self.resources.iter().map(|shortage| {
+            let ResourceShortage {
+                flavor,
+                resource,
+                freed,
+                missing,
+            } = shortage;
+            let freed = formatter.amount_text(*resource, *freed);
+            let missing = formatter.amount_text(*resource, *missing);
+            let within = match self.borrowing {
+                true => "",
+                false => " without borrowing",
+            };
+            format!("frees {freed} {resource} in {flavor}, {missing} more are missing{within}")
+        });
+        let texts: Vec<String> = texts.collect();
+        match texts.is_empty() {
+            true => format!("the preemption of {targets} leaves no topology assignment"),
+            false => format!("the preemption of {targets} {}", texts.join("; it ")),
+        }
+    }
 }
 
 impl Decision {
@@ -170,6 +235,7 @@ impl Decision {
         };
         let assignment = std::mem::take(&mut entry.assignment);
         let evaluated_candidates = std::mem::take(&mut entry.evaluated_candidates);
+        let shortage = entry.shortage.take();
         let info = &entry.info;
         Decision {
             workload: info.key.clone(),
@@ -187,6 +253,7 @@ impl Decision {
             victims: victims(entry, &evaluated_candidates, snapshot),
             candidates: candidates(&evaluated_candidates, most, snapshot),
             candidate_count: evaluated_candidates.len(),
+            shortage: shortage.map(|shortage| preemption_shortage(&shortage, snapshot)),
         }
     }
 }
@@ -254,6 +321,27 @@ fn victims(
         })
     };
     entry.targets.iter().filter_map(victim).collect()
+}
+
+fn preemption_shortage(
+    shortage: &PreemptionShortage,
+    snapshot: &SnapshotTransaction<'_>,
+) -> PreemptionShortageDecision {
+    let frs = &snapshot.cache.hierarchy.frs;
+    let resources = shortage.flavor_resources.iter().map(|missing| {
+        let FlavorResource { flavor, resource } = frs.pair(missing.fr).clone();
+        ResourceShortage {
+            flavor,
+            resource,
+            freed: missing.freed,
+            missing: missing.missing,
+        }
+    });
+    PreemptionShortageDecision {
+        targets: shortage.targets,
+        borrowing: shortage.borrowing,
+        resources: resources.collect(),
+    }
 }
 
 pub(super) fn candidates(

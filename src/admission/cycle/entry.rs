@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
-use crate::preemption::{EvaluatedCandidate, Target};
+use crate::preemption::{EvaluatedCandidate, PreemptionShortage, Target};
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::resources::FlavorResourceQuantities;
 use crate::snapshot_transaction::SnapshotTransaction;
@@ -50,6 +50,8 @@ pub struct Entry {
     pub targets: Vec<Target>,
     /// The preemption candidates that were evaluated.
     pub evaluated_candidates: Vec<EvaluatedCandidate>,
+    /// Why the preemption of candidates does not suffice; none if there are targets or no candidates.
+    pub shortage: Option<PreemptionShortage>,
     /// Its status.
     pub status: EntryStatus,
     /// The message when it is not admitted.
@@ -81,6 +83,7 @@ pub(super) struct NominationResult {
     pub assignment: Assignment,
     pub targets: Vec<Target>,
     pub evaluated_candidates: Vec<EvaluatedCandidate>,
+    pub shortage: Option<PreemptionShortage>,
 }
 
 impl Entry {
@@ -93,6 +96,7 @@ impl Entry {
             assignment: Assignment::default(),
             targets: Vec::new(),
             evaluated_candidates: Vec::new(),
+            shortage: None,
             status: EntryStatus::NotNominated,
             message: String::new(),
             requeue_reason: RequeueReason::Generic,
@@ -116,6 +120,7 @@ impl Entry {
         self.assignment = result.assignment;
         self.targets = result.targets;
         self.evaluated_candidates = result.evaluated_candidates;
+        self.shortage = result.shortage;
     }
 
     /// Skips the entry. `keep_progress` keeps the last assignment state: the flavors were taken by

@@ -228,6 +228,53 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_names_what_the_preemption_of_all_candidates_frees() {
+        let mut engine = lab(EngineConfig::default());
+        engine.upsert_workload(workload("other", "b", 10, true), at(0));
+        engine.upsert_workload(workload("third", "c", 10, true), at(0));
+        let with_priority = |mut wl: Arc<Workload>, priority| {
+            Arc::make_mut(&mut wl).spec.priority = Some(priority);
+            wl
+        };
+        for (name, cpu, priority) in [("low-1", 1, 0), ("low-2", 1, 0), ("high", 6, 10)] {
+            let running = with_priority(workload(name, "a", cpu, true), priority);
+            engine.upsert_workload(running, at(0));
+        }
+        let waiting = with_priority(workload("waiting", "a", 6, false), 10);
+        engine.upsert_workload(waiting, at(0));
+        let explanation = explained(&mut engine, "waiting");
+        let decision = explanation.now.unwrap();
+        let outcomes: Vec<_> = decision.candidates.iter().map(|c| c.outcome).collect();
+        assert_eq!(outcomes, [CandidateOutcome::Insufficient; 2]);
+        let shortage = decision.shortage.unwrap();
+        assert_eq!((shortage.targets, shortage.borrowing), (2, true));
+        let cpu = &shortage.resources[0];
+        assert_eq!((cpu.freed, cpu.missing), (2_000.into(), 2_000.into()));
+        assert_eq!(
+            explanation.verdict.unwrap().to_string(),
+            "waits: 4 more cpu in on-demand; the preemption of both candidates that are allowed \
+             frees 2 cpu in on-demand, 2 more are missing"
+        );
+    }
+
+    #[test]
+    fn a_workload_that_waits_for_replacement_pods_is_held() {
+        let mut wl = Workload::clone(&workload("waiting", "b", 1, false));
+        wl.status.conditions = vec![Condition {
+            type_: c::WAITING_FOR_REPLACEMENT_PODS.into(),
+            status: "True".into(),
+            reason: c::evicted::PODS_READY_TIMEOUT.into(),
+            message: String::new(),
+            last_transition_time: Time(at(0)),
+            observed_generation: None,
+        }];
+        assert_eq!(
+            verdict(Arc::new(wl)),
+            "held: it waits for replacement pods: WaitingForReplacementPods is True"
+        );
+    }
+
+    #[test]
     fn the_verdict_is_never_when_an_empty_cluster_does_not_suffice() {
         let never = verdict(workload("waiting", "a", 31, false));
         assert!(never.starts_with("never: untolerated taint"), "{never}");

@@ -126,6 +126,10 @@ impl Engine {
         if predicates::is_on_hold(wl) {
             return Some(PendingVerdict::held("its job is on hold"));
         }
+        if wl.is_condition_true(c::WAITING_FOR_REPLACEMENT_PODS) {
+            let text = "it waits for replacement pods: WaitingForReplacementPods is True";
+            return Some(PendingVerdict::held(text));
+        }
         let state = wl.status.requeue_state.as_ref();
         let backoff = state.and_then(|state| state.requeue_at.as_ref());
         if let Some(at) = backoff.filter(|at| at.0 > now) {
@@ -219,11 +223,15 @@ impl Engine {
                 }
             }
             _ => {
-                let texts = decision
-                    .pod_sets
-                    .iter()
-                    .filter_map(|ps| Some(in_pod_set(decision, ps, &shortage(ps, formatter)?)));
-                let texts: Vec<String> = texts.collect();
+                let texts = decision.pod_sets.iter().filter_map(|ps| {
+                    let text = self.topology_shortage(decision, ps);
+                    let text = text.or_else(|| shortage(ps, formatter))?;
+                    Some(in_pod_set(decision, ps, &text))
+                });
+                let shortage = decision.shortage.as_ref();
+                let texts: Vec<String> = texts
+                    .chain(shortage.map(|shortage| shortage.text(formatter)))
+                    .collect();
                 match texts.is_empty() {
                     true if decision.message.is_empty() => return None,
                     true => decision.message.clone(),
@@ -232,6 +240,31 @@ impl Engine {
             }
         };
         Some(PendingVerdict::waits(text))
+    }
+
+    /// The reason that a flavor with quota has no topology assignment, and the flavors before it that
+    /// are not preempted in for its sake.
+    fn topology_shortage(&self, decision: &Decision, pod_set: &PodSetDecision) -> Option<String> {
+        let failure = pod_set.topology_failure.as_ref()?;
+        let queue = self.cache.cluster_queue(&decision.cluster_queue)?;
+        let mut groups = queue.groups.iter();
+        let group = groups.find(|group| group.flavors.contains(&failure.flavor))?;
+        let before = group.flavors.iter().take_while(|f| **f != failure.flavor);
+        let attempts = before.filter_map(|f| pod_set.attempts.iter().find(|a| a.flavor == *f));
+        let preempting: Vec<&str> = attempts
+            .filter(|attempt| attempt.mode == FlavorAssignmentMode::Preempt)
+            .map(|attempt| &*attempt.flavor)
+            .collect();
+        let mut text = format!("{} with all nodes free", failure.reason);
+        if queue.fungibility.try_next_if_preempting && !preempting.is_empty() {
+            text.push_str(&format!(
+                "; {} has unused quota, so nothing is preempted in {} \
+                 (flavorFungibility.whenCanPreempt is TryNextFlavor)",
+                failure.flavor,
+                preempting.join(", ")
+            ));
+        }
+        Some(text)
     }
 
     /// The reason that a pod set can never fit, if it cannot: a resource without quota, or a

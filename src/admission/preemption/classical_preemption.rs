@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, fill_back_all_targets, restore_snapshot};
+use super::preemption_search::{PreemptionSearch, restore_snapshot};
 use super::target::{CandidateOutcome, PreemptionReason, PreemptionVariant, Target, Victims};
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
 use crate::snapshot_transaction::SnapshotTransaction;
@@ -44,6 +44,7 @@ pub(super) fn classical_preemptions(
     let pools = collect_candidates(search, snapshot, preemption);
     let candidates = pools.in_order();
     let mut evaluated_candidates = EvaluatedCandidates::default();
+    let mut shortage = None;
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
         evaluated_candidates = EvaluatedCandidates::new(&candidates);
         let mut targets = Vec::new();
@@ -70,9 +71,10 @@ pub(super) fn classical_preemptions(
                 return evaluated_candidates.into_victims(targets);
             }
         }
-        fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
+        shortage =
+            search.fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates, borrowing);
     }
-    evaluated_candidates.into_victims(Vec::new())
+    evaluated_candidates.without_targets(shortage)
 }
 
 fn reason(variant: PreemptionVariant) -> Option<PreemptionReason> {

@@ -3,7 +3,9 @@
 //! Candidates are named by their position in the order of the search.
 
 use super::candidates_ordering::Candidate;
-use super::target::{CandidateOutcome, EvaluatedCandidate, SharesCompared, Target, Victims};
+use super::target::{
+    CandidateOutcome, EvaluatedCandidate, PreemptionShortage, SharesCompared, Target, Victims,
+};
 
 /// The candidates of a search in order, each with its outcome so far.
 #[derive(Default)]
@@ -35,6 +37,16 @@ impl EvaluatedCandidates {
         Victims {
             targets: targets.into_iter().map(|t| t.target).collect(),
             evaluated_candidates: self.0,
+            shortage: None,
+        }
+    }
+
+    /// The result of a search without targets.
+    pub(super) fn without_targets(self, shortage: Option<PreemptionShortage>) -> Victims {
+        Victims {
+            targets: Vec::new(),
+            evaluated_candidates: self.0,
+            shortage,
         }
     }
 }

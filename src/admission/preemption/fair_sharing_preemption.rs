@@ -3,7 +3,7 @@
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, fill_back_all_targets, restore_snapshot};
+use super::preemption_search::{PreemptionSearch, restore_snapshot};
 use super::target::{
     CandidateOutcome, PreemptionReason, PreemptionVariant, SharesCompared, Target, Victims,
 };
@@ -122,8 +122,9 @@ pub(super) fn fair_preemptions(
         ..
     } = progress;
     if !fits {
-        fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates);
-        return evaluated_candidates.into_victims(Vec::new());
+        let shortage =
+            search.fill_back_all_targets(snapshot, &targets, &mut evaluated_candidates, true);
+        return evaluated_candidates.without_targets(shortage);
     }
     search.fill_back_workloads(snapshot, &mut targets, &mut evaluated_candidates, true);
     restore_snapshot(snapshot, &targets);

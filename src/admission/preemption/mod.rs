@@ -19,6 +19,6 @@ pub(crate) use preemption_policy::{PreemptorRank, least_preemptor_rank, preempto
 
 pub use preemption_search::PreemptionSearch;
 pub use target::{
-    CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
-    Target, Victims,
+    CandidateOutcome, EvaluatedCandidate, FlavorResourceShortage, PreemptionReason,
+    PreemptionShortage, PreemptionVariant, SharesCompared, Target, Victims,
 };

@@ -4,10 +4,10 @@
 use super::classical_preemption;
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::fair_sharing_preemption;
-use super::target::{CandidateOutcome, Victims};
+use super::target::{CandidateOutcome, FlavorResourceShortage, PreemptionShortage, Victims};
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
-use crate::resources::{FlavorResourceId, FlavorResourceQuantities};
+use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities};
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{FindOptions, WorkloadTasRequests};
 use crate::workload::{Info, Usage};
@@ -116,17 +116,59 @@ impl<'a> PreemptionSearch<'a> {
             }
         }
     }
-}
 
-/// Adds all targets back, since preempting them does not suffice.
-pub(super) fn fill_back_all_targets(
-    snapshot: &mut SnapshotTransaction<'_>,
-    targets: &[SearchTarget],
-    evaluated_candidates: &mut EvaluatedCandidates,
-) {
-    restore_snapshot(snapshot, targets);
-    for target in targets {
-        evaluated_candidates.set_outcome(target.position, CandidateOutcome::Spared);
+    /// Adds all targets back, since preempting them does not suffice, and returns what is missing.
+    pub(super) fn fill_back_all_targets(
+        &self,
+        snapshot: &mut SnapshotTransaction<'_>,
+        targets: &[SearchTarget],
+        evaluated_candidates: &mut EvaluatedCandidates,
+        borrowing: bool,
+    ) -> Option<PreemptionShortage> {
+        let mut flavor_resources: Vec<_> = self
+            .usage
+            .iter()
+            .filter_map(|(fr, amount)| {
+                let available = snapshot.available(self.node, fr);
+                let missing = amount.minus(available);
+                let missing = match borrowing {
+                    true => missing,
+                    false => missing.max(self.above_quota(snapshot, fr, amount)),
+                };
+                let shortage = FlavorResourceShortage {
+                    fr,
+                    freed: available,
+                    missing,
+                };
+                missing.is_positive().then_some(shortage)
+            })
+            .collect();
+        restore_snapshot(snapshot, targets);
+        for shortage in &mut flavor_resources {
+            let available = snapshot.available(self.node, shortage.fr);
+            shortage.freed = shortage.freed.minus(available);
+        }
+        for target in targets {
+            evaluated_candidates.set_outcome(target.position, CandidateOutcome::Insufficient);
+        }
+        let shortage = PreemptionShortage {
+            targets: targets.len(),
+            borrowing,
+            flavor_resources,
+        };
+        (!targets.is_empty()).then_some(shortage)
+    }
+
+    /// The amount by which the ClusterQueue is above its quota with the request.
+    fn above_quota(
+        &self,
+        snapshot: &SnapshotTransaction<'_>,
+        fr: FlavorResourceId,
+        amount: Amount,
+    ) -> Amount {
+        let node = &snapshot.cache.hierarchy[self.node].resources;
+        let usage = node.usage(fr).plus(amount);
+        usage.minus(node.subtree_quota(fr)).or_zero()
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
+use crate::resources::{Amount, FlavorResourceId};
 use kueue_lab_api::constants::preempted as p;
 
 /// The reason of a preemption.
@@ -74,8 +75,10 @@ pub enum PreemptionVariant {
 pub enum CandidateOutcome {
     /// It is a preemption target.
     Victim,
-    /// It was a target, but was added back.
+    /// It was a target, but was added back, since the other targets suffice.
     Spared,
+    /// It was a target, but the preemption of all targets does not suffice.
+    Insufficient,
     /// It was no longer valid: its ClusterQueue or cohort was within nominal quota, or the
     /// preemptor would have borrowed.
     NotAllowed,
@@ -125,6 +128,29 @@ pub struct SharesCompared {
     pub after: Option<f64>,
 }
 
+/// Why the preemption of all candidates that are allowed does not suffice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreemptionShortage {
+    /// The number of candidates that would be preempted.
+    pub targets: usize,
+    /// Whether the preemptor may borrow.
+    pub borrowing: bool,
+    /// The flavor resources that are missing after the preemption. Empty when the quota suffices
+    /// and no topology assignment is found.
+    pub flavor_resources: Vec<FlavorResourceShortage>,
+}
+
+/// The shortage of a flavor resource after the preemption of all candidates that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlavorResourceShortage {
+    /// The flavor resource.
+    pub fr: FlavorResourceId,
+    /// The quota that the preemption adds to the available quota.
+    pub freed: Amount,
+    /// The missing quota.
+    pub missing: Amount,
+}
+
 /// The result of a search for preemption targets.
 #[derive(Clone, Debug, Default)]
 pub struct Victims {
@@ -132,4 +158,6 @@ pub struct Victims {
     pub targets: Vec<Target>,
     /// The evaluated candidates, in order.
     pub evaluated_candidates: Vec<EvaluatedCandidate>,
+    /// Why no targets were found; none when there are targets or no candidates.
+    pub shortage: Option<PreemptionShortage>,
 }

@@ -161,6 +161,9 @@ pub(super) fn nomination(out: &mut String, decision: &Decision) {
         Some(FlavorAssignmentMode::Preempt) if decision.candidate_count == 0 => {
             "would have to preempt; no candidates"
         }
+        Some(FlavorAssignmentMode::Preempt) if decision.victims.is_empty() => {
+            "would have to preempt; the candidates do not suffice"
+        }
         Some(mode) => mode.as_str(),
     };
     line(out, 0, &format!("If it were the head now: {mode}"));
@@ -179,6 +182,9 @@ pub(super) fn nomination(out: &mut String, decision: &Decision) {
     }
     for victim in &decision.victims {
         target(out, victim, decision.candidate_count);
+    }
+    if let Some(shortage) = &decision.shortage {
+        line(out, 1, &shortage.text(&ResourceFormatter::default()));
     }
     let (listed, count) = (&decision.candidates, decision.candidate_count);
     let all = format!("{count} preemption candidates, in order:");
@@ -367,6 +373,7 @@ fn candidate_outcome(outcome: CandidateOutcome) -> &'static str {
     match outcome {
         CandidateOutcome::Victim => "preempted",
         CandidateOutcome::Spared => "not needed, the other targets suffice",
+        CandidateOutcome::Insufficient => "not preempted, all of them together do not suffice",
         CandidateOutcome::NotAllowed => "not a candidate at its evaluation",
         CandidateOutcome::ShareTooLow => "the share of its ClusterQueue is too low",
         CandidateOutcome::NotReached => "not evaluated",
