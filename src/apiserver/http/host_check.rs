@@ -1,11 +1,13 @@
 //! Host and Origin checks of every network request, before its path is handled.
 //!
 //! DNS rebinding lets a web page reach a server on loopback; so the Host header must be one of the
-//! allowed names. Requests with an Origin header are rejected unless it is the server's own origin,
+//! allowed names. A request that names two hosts is refused: which of them is the right one depends on
+//! who reads it. Requests with an Origin header are rejected unless it is the server's own origin,
 //! which clients of WebSocket send that are no browsers.
 
 use std::net::IpAddr;
 
+use http::Version;
 use http::header::{HOST, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::uri::{Authority, Uri};
@@ -32,8 +34,9 @@ impl AllowedHosts {
     }
 }
 
-/// Rejects requests with an unknown Host or from a page of another origin.
+/// Rejects requests with more than one Host, with an unknown one, or from a page of another origin.
 pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Result<(), ApiError> {
+    check_single_host(head)?;
     let header = head.headers.get(HOST).and_then(|v| v.to_str().ok());
     let authority = match (head.uri.authority(), header) {
         (Some(authority), _) => Some(authority.clone()),
@@ -62,6 +65,27 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         .is_some_and(|p| p.as_str().len() > TARGET_MAX)
     {
         return Err(ApiError::new(414, "", "the request URI is too long"));
+    }
+    Ok(())
+}
+
+/// Rejects requests with several Host headers, as Go's `net/http`, and HTTP/2 requests whose Host header
+/// is not their `:authority`. The Host header of an HTTP/1 request for an absolute URI has no meaning.
+fn check_single_host(head: &Parts) -> Result<(), ApiError> {
+    let mut headers = head.headers.get_all(HOST).iter();
+    let header = headers.next();
+    if headers.next().is_some() {
+        return Err(ApiError::bad_request("too many Host headers"));
+    }
+    if head.version >= Version::HTTP_2
+        && let (Some(authority), Some(header)) = (head.uri.authority(), header)
+        && !header
+            .as_bytes()
+            .eq_ignore_ascii_case(authority.as_str().as_bytes())
+    {
+        return Err(ApiError::bad_request(
+            "the Host header is not the :authority of the request",
+        ));
     }
     Ok(())
 }
@@ -143,5 +167,28 @@ mod tests {
                 .header(ORIGIN, origin);
             assert_eq!(code(own), expected, "{origin}");
         }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        for (first, second) in [("localhost", "evil.example"), ("localhost", "localhost")] {
+            let two = Request::get("/api")
+                .header(HOST, first)
+                .header(HOST, second);
+            assert_eq!(code(two), Some(400), "{first} {second}");
+        }
+        for (host, expected) in [
+            ("localhost:1", None),
+            ("LOCALHOST:1", None),
+            ("localhost", Some(400)),
+            ("127.0.0.1:1", Some(400)),
+            ("evil.example", Some(400)),
+        ] {
+            let request = Request::get("https://localhost:1/api").header(HOST, host);
+            assert_eq!(code(request.version(Version::HTTP_2)), expected, "{host}");
+        }
+        // HTTP/1 with an absolute URI.
+        let request = Request::get("https://localhost:1/api").header(HOST, "evil.example");
+        assert_eq!(code(request), None);
     }
 }
