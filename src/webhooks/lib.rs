@@ -9,6 +9,7 @@
 
 mod admission_handler;
 mod admission_review;
+mod body_budget;
 pub mod certificates;
 mod conversion_review;
 pub mod kueue_kinds;

@@ -1,7 +1,7 @@
 //! [`WebhookServer`]: the admission and conversion webhooks over HTTPS.
 //!
 //! Clients are not authenticated; a response contains no more than the response to the same write.
-//! The size, number and duration of requests are limited.
+//! The size, number and duration of requests are limited, and the bytes of all bodies together.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,13 +11,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use kueue_lab_http::{HttpServer, Limits};
 use serde_json::Value;
 use tower::service_fn;
 
 use super::admission_review::{self, ReviewError};
+use super::body_budget::BodyBudget;
 use super::certificates::{CertificateError, ServingCertificate};
 use super::webhook_definitions::AdmissionPhase;
 use super::{AdmissionHandler, conversion_review};
@@ -45,6 +46,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const REVIEW_LIMIT: usize = 16 << 20;
 /// Maximum bytes of a ConversionReview, which may contain all objects of a list.
 const CONVERSION_LIMIT: usize = 128 << 20;
+/// Maximum bytes of all bodies in memory.
+const BODIES_LIMIT: usize = CONVERSION_LIMIT;
 
 /// The error of starting the webhook server.
 #[derive(Debug, thiserror::Error)]
@@ -89,9 +92,10 @@ impl WebhookServer {
             .map_err(cannot)?
             .with_tls(tls);
         let address = server.local_addr();
+        let bodies = BodyBudget::new(BODIES_LIMIT);
         let service = service_fn(move |request| {
-            let policy = policy.clone();
-            async move { Ok::<_, Infallible>(handle(&policy, request).await) }
+            let (policy, bodies) = (policy.clone(), bodies.clone());
+            async move { Ok::<_, Infallible>(handle(&policy, &bodies, request).await) }
         });
         tasks.spawn("webhooks", server.serve(service, tasks.token()));
         Ok(Self { address })
@@ -109,8 +113,12 @@ fn text(status: StatusCode, text: impl Into<String>) -> Response<Full<Bytes>> {
     response
 }
 
-async fn handle(policy: &AdmissionHandler, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    match tokio::time::timeout(REQUEST_TIMEOUT, respond(policy, request)).await {
+async fn handle(
+    policy: &AdmissionHandler,
+    bodies: &Arc<BodyBudget>,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
+    match tokio::time::timeout(REQUEST_TIMEOUT, respond(policy, bodies, request)).await {
         Ok(Ok(review)) => {
             let mut response = Response::new(Full::new(Bytes::from(review.to_string())));
             let json = http::HeaderValue::from_static("application/json");
@@ -124,6 +132,7 @@ async fn handle(policy: &AdmissionHandler, request: Request<Incoming>) -> Respon
 
 async fn respond(
     policy: &AdmissionHandler,
+    bodies: &Arc<BodyBudget>,
     request: Request<Incoming>,
 ) -> Result<Value, (StatusCode, String)> {
     let limit = match request.uri().path() {
@@ -136,17 +145,10 @@ async fn respond(
         return Err((StatusCode::METHOD_NOT_ALLOWED, message));
     }
     let path = request.uri().path().to_owned();
-    let body = Limited::new(request.into_body(), limit).collect().await;
-    let body = body.map_err(|e| match e.is::<LengthLimitError>() {
-        true => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a review must have at most {limit} bytes"),
-        ),
-        false => (StatusCode::BAD_REQUEST, e.to_string()),
-    })?;
+    let (body, _held) = bodies.read(request.into_body(), limit).await?;
     let bad_request = |message: String| (StatusCode::BAD_REQUEST, message);
     let mut review: Value =
-        serde_json::from_slice(&body.to_bytes()).map_err(|e| bad_request(e.to_string()))?;
+        serde_json::from_slice(&body).map_err(|e| bad_request(e.to_string()))?;
     let phase = match path.as_str() {
         MUTATE => AdmissionPhase::Mutate,
         VALIDATE => AdmissionPhase::Validate,
