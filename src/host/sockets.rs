@@ -3,16 +3,25 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::HostAddresses;
+
+/// Connections that wait to be accepted, at most; the operating system may have a lower limit.
+const BACKLOG: u32 = 4096;
 
 /// Listens at an address.
 ///
 /// # Errors
 /// The address is in use or not one of this machine.
-pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Connects to an address that an object of a simulated cluster names.

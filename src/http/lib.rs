@@ -6,8 +6,11 @@
 //! Must not depend on other crates of the lab or on the served APIs.
 
 mod certificate_subject;
+mod client_stream;
 mod connection;
 mod connection_pool;
+mod descriptors;
+mod idle_connections;
 mod memory_connection;
 mod server;
 mod service;
@@ -16,6 +19,7 @@ mod tls_client;
 pub use certificate_subject::CertificateSubject;
 pub use connection::{PeerAddr, PeerCertificates};
 pub use connection_pool::{ConnectionSlot, UnauthenticatedLimits};
+pub use descriptors::raise_descriptor_limit;
 pub use memory_connection::{memory_connection, serve_http1, text_response};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -19,10 +19,10 @@ use crate::connection_pool::{ConnectionPool, UnauthenticatedLimits};
 /// close.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Limits of one server.
+/// Limits of one server. The numbers of connections are lower if the limit of open file descriptors is.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections open at the same time; more wait in the backlog of the socket. With
+    /// Connections open at the same time. More wait until one of these ends or has no request. With
     /// `unauthenticated` it counts authenticated connections only.
     pub max_connections: usize,
     /// Limits of connections until [`ConnectionSlot::set_authenticated`]; `None` if the server does
@@ -47,7 +47,7 @@ pub struct HttpServer {
     limits: Limits,
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 impl HttpServer {
@@ -56,7 +56,7 @@ impl HttpServer {
     /// # Errors
     /// The address cannot be bound.
     pub async fn bind(name: &'static str, address: SocketAddr, limits: Limits) -> io::Result<Self> {
-        let listener = kueue_lab_host::listen(address).await?;
+        let listener = kueue_lab_host::listen(address)?;
         Ok(Self {
             name,
             limits,
@@ -69,7 +69,7 @@ impl HttpServer {
     /// Serves HTTPS instead of HTTP.
     #[must_use]
     pub fn with_tls(mut self, config: Arc<rustls::ServerConfig>) -> Self {
-        self.tls = Some(TlsAcceptor::from(config));
+        self.tls = Some(config);
         self
     }
 
@@ -92,16 +92,17 @@ impl HttpServer {
             ..
         } = self;
         let limits = Arc::new(limits);
-        let pool = limits
-            .unauthenticated
-            .map(|unauthenticated| ConnectionPool::new(unauthenticated, limits.max_connections));
+        let pool = ConnectionPool::new(&limits);
         let mut connections = JoinSet::new();
         loop {
-            let has_capacity = pool.is_some() || connections.len() < limits.max_connections;
+            let (accepts, next_close) = pool.accepts();
             let accepted = tokio::select! {
+                biased;
                 () = stop.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = listener.accept(), if has_capacity => accepted,
+                accepted = listener.accept(), if accepts => accepted,
+                () = pool.changed(), if !accepts => continue,
+                () = sleep_until(next_close), if next_close.is_some() => continue,
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -110,7 +111,7 @@ impl HttpServer {
                         tls: tls.clone(),
                         peer,
                         stop: stop.clone(),
-                        slot: pool.as_ref().map(ConnectionPool::admit),
+                        slot: pool.admit(peer.ip()),
                     };
                     let span = tracing::debug_span!("connection", server = name, %peer);
                     let serving = connection.serve(stream, service.clone());
@@ -118,11 +119,19 @@ impl HttpServer {
                 }
                 Err(error) => {
                     tracing::warn!(%error, server = name, "cannot accept a connection");
+                    pool.free_descriptor();
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
         drop(listener);
         while connections.join_next().await.is_some() {}
+    }
+}
+
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }

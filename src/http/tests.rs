@@ -46,20 +46,47 @@ async fn read(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_limit_wait() {
-    let (address, _stop, _running) = start(Duration::ZERO).await;
+async fn a_connection_beyond_the_limit_waits_for_a_request_and_not_for_an_idle_connection() {
+    let (address, _stop, _running) = start(Duration::from_millis(300)).await;
     let mut first = TcpStream::connect(address).await.unwrap();
     first.write_all(REQUEST).await.unwrap();
-    let response = read(&mut first).await;
-    let peer = first.local_addr().unwrap().to_string();
-    assert!(response.ends_with(&peer), "{response}");
-
     let mut second = TcpStream::connect(address).await.unwrap();
     second.write_all(REQUEST).await.unwrap();
-    let waited = tokio::time::timeout(Duration::from_millis(100), read(&mut second)).await;
-    assert!(waited.is_err(), "{waited:?}");
-    drop(first);
+    let response = tokio::select! {
+        biased;
+        response = read(&mut first) => response,
+        other = read(&mut second) => panic!("{other}"),
+    };
+    let peer = first.local_addr().unwrap().to_string();
+    assert!(response.ends_with(&peer), "{response}");
+    // The first connection has no request any more.
     assert!(read(&mut second).await.starts_with("HTTP/1.1 200"));
+    assert_eq!(read(&mut first).await, "");
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_gives_way() {
+    let (address, _stop, _running) = start(Duration::ZERO).await;
+    let mut slow = TcpStream::connect(address).await.unwrap();
+    slow.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    for _ in 0..3 {
+        let mut other = TcpStream::connect(address).await.unwrap();
+        other.write_all(REQUEST).await.unwrap();
+        assert!(read(&mut other).await.starts_with("HTTP/1.1 200"));
+    }
+    assert_eq!(read(&mut slow).await, "");
+}
+
+#[tokio::test]
+async fn a_connection_without_a_byte_does_not_keep_others_out() {
+    let (address, stop, running) = start(Duration::ZERO).await;
+    let _silent = TcpStream::connect(address).await.unwrap();
+    let mut other = TcpStream::connect(address).await.unwrap();
+    other.write_all(REQUEST).await.unwrap();
+    assert!(read(&mut other).await.starts_with("HTTP/1.1 200"));
+    // Nor does it keep the server from stopping.
+    stop.cancel();
+    running.await.unwrap();
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod connection;
 mod connections;
 mod decoders;
 mod host_addresses;
+mod load_generator;
 mod metrics;
 mod panics;
 mod request_bodies;

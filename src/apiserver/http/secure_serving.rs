@@ -25,9 +25,9 @@ use crate::server_state::ServerState;
 
 /// Limits of the listener.
 pub(crate) const LISTENER_LIMITS: Limits = Limits {
-    max_connections: 1024,
+    max_connections: 2048,
     unauthenticated: Some(UnauthenticatedLimits {
-        max_connections: 128,
+        max_connections: 512,
         timeout: Duration::from_secs(30),
     }),
     header_timeout: Duration::from_secs(15),

@@ -79,14 +79,14 @@ pub fn limits(requests: &RequestLimits) -> Vec<Limit> {
         fixed(
             "connections",
             LISTENER_LIMITS.max_connections,
-            "connections with an authenticated request; more stay unauthenticated",
+            "connections with an authenticated request; one without a request for longest is closed for another",
         ),
     ];
     if let Some(unauthenticated) = LISTENER_LIMITS.unauthenticated {
         all.push(fixed(
             "unauthenticated-connections",
             unauthenticated.max_connections,
-            "connections without one; a further one closes the oldest",
+            "connections without one; more wait, and those that make no progress are closed",
         ));
         all.push(limit(
             "unauthenticated-connection-timeout",
