@@ -63,6 +63,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return report_usage_error(&error),
     };
+    kueue_lab_http::raise_descriptor_limit();
     let outcome = match cli.command {
         Command::Up(args) => up::run(args),
         Command::Down(args) => down::run(args),

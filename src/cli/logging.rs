@@ -1,4 +1,5 @@
-//! Logging to stderr, or to a file while the terminal UI runs. `RUST_LOG` sets the level.
+//! Logging to stderr, or to a file while the terminal UI runs. `RUST_LOG` sets the level. The lines of
+//! each cause have a rate limit.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -13,6 +14,8 @@ use tracing_subscriber::{Layer, registry};
 
 use kueue_lab_lab::state_dir;
 
+use super::log_rate_limit::RateLimit;
+
 // kube-client logs every failed request; the lab's own components log the cause once.
 const DEFAULT_FILTER: &str = "warn,kube_client=off,kueue_lab=info";
 
@@ -24,7 +27,9 @@ fn start(layer: impl Layer<Registry> + Send + Sync, default: &str) {
     let filter: Option<Targets> = set.and_then(|text| text.parse().ok());
     let filter = filter.or_else(|| default.parse().ok()).unwrap_or_default();
     // Fails when a subscriber is set already, as in tests: that one stays.
-    let _ = registry().with(layer.with_filter(filter)).try_init();
+    let _ = registry()
+        .with(layer.with_filter(RateLimit::new(filter)))
+        .try_init();
 }
 
 /// Starts logging of errors to stderr, for commands that run many labs.

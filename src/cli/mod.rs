@@ -19,6 +19,7 @@ mod import;
 mod kubeconfig;
 mod kubeconfig_args;
 mod lab_time;
+mod log_rate_limit;
 mod logging;
 mod node_pools;
 mod output;

@@ -5,6 +5,7 @@
 mod explain;
 mod held_save;
 mod host_files;
+mod hostile_clients;
 mod import;
 mod plan;
 mod replay;
