@@ -8,13 +8,13 @@ pub(crate) fn scaled_value_from_int_or_percent(value: &IntOrString, of: i32, up:
         IntOrString::Int(number) => *number,
         IntOrString::String(text) => {
             let percent = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok());
-            let share = percent.unwrap_or(0) * i64::from(of);
+            let share = percent.unwrap_or(0).saturating_mul(i64::from(of));
             let rounded = if up {
-                (share + 99).div_euclid(100)
+                share.saturating_add(99).div_euclid(100)
             } else {
                 share.div_euclid(100)
             };
-            i32::try_from(rounded).unwrap_or(i32::MAX)
+            i32::try_from(rounded).unwrap_or(if rounded < 0 { i32::MIN } else { i32::MAX })
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod api;
 pub mod api_errors;
+mod bucket_rate_limiter;
 mod component_clients;
 mod context;
 mod event_stream_watch;
@@ -29,6 +30,7 @@ mod event_stream_tests;
 mod tests;
 
 pub use api::Api;
+pub use bucket_rate_limiter::{BURST_REPLICAS, BucketRateLimiter};
 pub use component_clients::ComponentClients;
 pub use context::Context;
 pub use indexed_store::Change;

@@ -125,7 +125,7 @@ impl DisruptionController {
             return Ok(pods.len() as i32);
         }
         let mut wanted: BTreeMap<String, i32> = BTreeMap::new();
-        let mut alone = 0;
+        let mut alone = 0i64;
         for pod in pods {
             match self.controller_scale(pod).await? {
                 Some((uid, replicas)) => {
@@ -134,7 +134,8 @@ impl DisruptionController {
                 None => alone += 1,
             }
         }
-        Ok(wanted.values().sum::<i32>() + alone)
+        let expected = wanted.into_values().map(i64::from).sum::<i64>() + alone;
+        Ok(i32::try_from(expected).unwrap_or(i32::MAX))
     }
 
     /// The controller of a pod and its scale.
@@ -183,7 +184,7 @@ fn status(
     let part =
         |value| crate::int_or_percent::scaled_value_from_int_or_percent(value, expected, true);
     let desired = match (&spec.max_unavailable, &spec.min_available) {
-        (Some(most), _) => (expected - part(most)).max(0),
+        (Some(most), _) => expected.saturating_sub(part(most)).max(0),
         (None, Some(least)) => part(least),
         (None, None) => 1,
     };
@@ -207,7 +208,7 @@ fn status(
         })
         .count() as i32;
     let allowed = if expected > 0 {
-        (healthy - desired).max(0)
+        healthy.saturating_sub(desired).max(0)
     } else {
         0
     };

@@ -133,7 +133,7 @@ fn infer_pod_sets(template: &Value) -> Vec<Value> {
             let path = format!("template.spec{prefix}.workerGroupSpecs[{index}].template");
             set(
                 path,
-                count(&group["replicas"], 0) * count(&group["numOfHosts"], 1),
+                count(&group["replicas"], 0).saturating_mul(count(&group["numOfHosts"], 1)),
             )
         });
         let head = set(format!("template.spec{prefix}.headGroupSpec.template"), 1);
@@ -153,7 +153,8 @@ fn infer_pod_sets(template: &Value) -> Vec<Value> {
             .enumerate()
             .map(|(index, r)| {
                 let path = format!("template.spec.replicatedJobs[{index}].template.spec.template");
-                set(path, count(&r["replicas"], 1) * job(&r["template"]["spec"]))
+                let replicas = count(&r["replicas"], 1);
+                set(path, replicas.saturating_mul(job(&r["template"]["spec"])))
             })
             .collect(),
         "PyTorchJob" => fields(&spec["pytorchReplicaSpecs"])
@@ -274,7 +275,7 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
         .iter()
         .flat_map(|component| items(&component["podSets"]))
         .map(|set| count(&set["replicas"], 1))
-        .sum();
+        .fold(0, usize::saturating_add);
     let number = |wanted: &str| {
         wrapper
             .pods

@@ -112,10 +112,14 @@ pub(super) fn metadata_of(object: &kube::core::DynamicObject) -> Value {
     json!({"labels": object.labels(), "annotations": object.annotations()})
 }
 
-/// A count of the spec, by default `default`; negative values count as 0.
+/// The largest count: counts are `int32` in the Go types.
+const MAX_COUNT: i64 = i32::MAX as i64;
+
+/// A count of the spec, by default `default`; negative values count as 0, and larger ones than an `int32` as its
+/// largest. Sums and products of two counts do not overflow.
 pub(super) fn count(value: &Value, default: usize) -> usize {
     match value.as_i64() {
-        Some(number) => usize::try_from(number).unwrap_or(0),
+        Some(number) => usize::try_from(number.min(MAX_COUNT)).unwrap_or(0),
         None => default,
     }
 }

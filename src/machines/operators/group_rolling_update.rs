@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use super::child_objects::count;
-use super::group_state::GroupState;
+use super::group_state::GroupStates;
 use crate::int_or_percent::scaled_value_from_int_or_percent;
 
 /// `rollingUpdateConfiguration` as numbers of groups.
@@ -67,7 +67,7 @@ impl RollingUpdate {
     pub(super) fn target(
         &self,
         leaders: Option<LeaderStatefulSet>,
-        states: &[GroupState],
+        states: &GroupStates,
     ) -> LeaderTarget {
         let mut target = self.unpartitioned_target(leaders, states);
         target.partition = target.partition.max(self.partition);
@@ -77,7 +77,7 @@ impl RollingUpdate {
     fn unpartitioned_target(
         &self,
         leaders: Option<LeaderStatefulSet>,
-        states: &[GroupState],
+        states: &GroupStates,
     ) -> LeaderTarget {
         let target = |partition, replicas| LeaderTarget {
             partition,
@@ -102,9 +102,9 @@ impl RollingUpdate {
         if is_scaling_up {
             return target(leaders.partition, self.replicas);
         }
-        let desired = (0..self.replicas).map(|index| states.get(index).copied());
-        let unready = desired.filter(|state| !state.is_some_and(|s| s.ready && s.updated));
-        let replicas = self.replicas_with_surge(unready.count());
+        let done = states.last_below(self.replicas, |state| state.ready && state.updated);
+        let unready = self.replicas.saturating_sub(done.count());
+        let replicas = self.replicas_with_surge(unready);
         if leaders.desired_replicas != self.replicas {
             let partition = leaders.partition.min(self.replicas + self.max_surge);
             return target(partition, replicas);
@@ -128,25 +128,31 @@ impl RollingUpdate {
 }
 
 /// The partition that updates up to `step` groups at once, from the last one down.
-fn next_partition(states: &[GroupState], step: usize) -> usize {
-    let done = states.iter().rev().take_while(|s| s.ready && s.updated);
-    let lowest = states.len().saturating_sub(done.count() + step);
-    let unavailable = states.iter().take(lowest).filter(|s| !s.ready).count();
-    let mut partition = lowest + unavailable;
+fn next_partition(states: &GroupStates, step: usize) -> usize {
+    let all_done = states.last_below(states.count, |state| state.ready && state.updated);
+    let from_the_end = all_done.zip((0..states.count).rev());
+    let done = from_the_end
+        .take_while(|(index, last)| index == last)
+        .count();
+    let lowest = states.count.saturating_sub(done + step);
+    let ready = states.last_below(lowest, |state| state.ready).count();
+    let partition = lowest + (lowest - ready);
     // The update of a group that is not ready makes none unavailable.
-    for index in (lowest..=partition.min(states.len().saturating_sub(1))).rev() {
-        match states.get(index) {
-            Some(state) if !state.ready || state.updated => partition = index,
-            _ => break,
-        }
+    let end = partition.saturating_add(1).min(states.count);
+    let mut available = states.last_below(end, |state| state.ready && !state.updated);
+    match available.next().filter(|index| *index >= lowest) {
+        Some(index) if index + 1 == end => partition,
+        Some(index) => index + 1,
+        None if lowest < end => lowest,
+        None => partition,
     }
-    partition
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::group_state::GroupState;
     use super::*;
 
     const OLD: GroupState = GroupState {
@@ -180,6 +186,14 @@ mod tests {
         }
     }
 
+    fn target_of(
+        update: &RollingUpdate,
+        leaders: LeaderStatefulSet,
+        states: &[GroupState],
+    ) -> LeaderTarget {
+        update.target(Some(leaders), &states.into())
+    }
+
     #[test]
     fn percentages_are_of_the_replicas() {
         let update = configuration(4, json!("30%"), json!("30%"));
@@ -203,18 +217,18 @@ mod tests {
             partition,
             replicas,
         };
-        assert_eq!(update.target(Some(before), &[OLD; 4]), target(4, 6));
+        assert_eq!(target_of(&update, before, &[OLD; 4]), target(4, 6));
         // The surge groups are of the new template, and not ready yet.
         let states = [OLD, OLD, OLD, OLD, DOWN, DOWN];
-        assert_eq!(update.target(Some(leaders(6, 4, 4)), &states), target(4, 6));
+        assert_eq!(target_of(&update, leaders(6, 4, 4), &states), target(4, 6));
         let states = [OLD, OLD, OLD, OLD, NEW, NEW];
-        assert_eq!(update.target(Some(leaders(6, 4, 4)), &states), target(2, 6));
+        assert_eq!(target_of(&update, leaders(6, 4, 4), &states), target(2, 6));
         let states = [OLD, OLD, NEW, NEW, NEW, NEW];
-        assert_eq!(update.target(Some(leaders(6, 2, 4)), &states), target(0, 6));
+        assert_eq!(target_of(&update, leaders(6, 2, 4), &states), target(0, 6));
         let states = [DOWN, NEW, NEW, NEW, NEW, NEW];
-        assert_eq!(update.target(Some(leaders(6, 0, 4)), &states), target(0, 5));
+        assert_eq!(target_of(&update, leaders(6, 0, 4), &states), target(0, 5));
         assert_eq!(
-            update.target(Some(leaders(5, 0, 4)), &[NEW; 5]),
+            target_of(&update, leaders(5, 0, 4), &[NEW; 5]),
             target(0, 4)
         );
     }
@@ -223,7 +237,7 @@ mod tests {
     fn without_surge_max_unavailable_groups_are_updated_at_once() {
         let update = configuration(4, json!(2), json!(0));
         let partition = |at, states: &[GroupState]| {
-            let target = update.target(Some(leaders(4, at, 4)), states);
+            let target = target_of(&update, leaders(4, at, 4), states);
             assert_eq!(target.replicas, 4);
             target.partition
         };
@@ -242,7 +256,7 @@ mod tests {
             partition: 2,
             ..configuration(3, json!(1), json!(0))
         };
-        let target = update.target(Some(leaders(3, 2, 3)), &[OLD, OLD, NEW]);
+        let target = target_of(&update, leaders(3, 2, 3), &[OLD, OLD, NEW]);
         assert_eq!(target.partition, 2);
     }
 
@@ -253,7 +267,7 @@ mod tests {
             updated: false,
             ..leaders(2, 0, 2)
         };
-        let target = update.target(Some(before), &[OLD; 2]);
+        let target = target_of(&update, before, &[OLD; 2]);
         assert_eq!((target.partition, target.replicas), (2, 4));
     }
 }

@@ -1,5 +1,6 @@
 //! JobSet: the Jobs of its replicated jobs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::child_objects::{count, fields, items, set_annotations, set_labels};
 use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::plan::{ChildReference, Plan};
 use super::{job_status, suspended_job};
 use crate::event_recorder::NewEvent;
 
@@ -239,26 +240,25 @@ fn plan_jobs(
         if !suspended && !dependencies_met(spec, status, replicated) {
             continue;
         }
-        for index in 0..count(&replicated["replicas"], 1) {
-            let job_name = format!("{name}-{own}-{index}");
-            match jobs.iter().find(|job| job.name_any() == job_name) {
-                None if plan.create.len() < MAX_CREATED => {
-                    plan.create.push(job(set, replicated, index, restarts));
-                }
-                None => {}
-                Some(job) if job_status::is_finished(job) => {}
-                Some(job) if suspended != job_status::is_suspended(job) => {
-                    let patch = match suspended {
-                        true => suspended_job::suspend(),
-                        false => {
-                            suspended_job::resume(job, &replicated["template"]["spec"]["template"])
-                        }
-                    };
-                    plan.patch.push((ChildReference::of(job.as_ref()), patch));
-                }
-                Some(_) => {}
+        let wanted = count(&replicated["replicas"], 1);
+        let prefix = format!("{name}-{own}-");
+        let index = |job: &Job| job.name_any().strip_prefix(&prefix)?.parse::<usize>().ok();
+        let existing = jobs.iter().filter_map(|job| Some((index(job)?, job)));
+        let existing: BTreeMap<usize, &Arc<Job>> =
+            existing.filter(|(index, _)| *index < wanted).collect();
+        for job in existing.values() {
+            if !job_status::is_finished(job) && suspended != job_status::is_suspended(job) {
+                let patch = match suspended {
+                    true => suspended_job::suspend(),
+                    false => {
+                        suspended_job::resume(job, &replicated["template"]["spec"]["template"])
+                    }
+                };
+                plan.patch.push((ChildReference::of(job.as_ref()), patch));
             }
         }
+        let missing = (0..wanted).filter(|index| !existing.contains_key(index));
+        plan.create_replicas(set, missing, |index| job(set, replicated, index, restarts));
         let started = items(&status["replicatedJobsStatus"]).iter().any(|s| {
             let ready = count(&s["ready"], 0).saturating_add(count(&s["succeeded"], 0));
             s["name"] == own && ready >= count(&replicated["replicas"], 1)

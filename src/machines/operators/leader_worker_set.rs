@@ -12,7 +12,7 @@ use super::child_objects::{self, count, has_containers, label};
 use super::conditions::is_true;
 use super::group_restart_policy::failed_pod;
 use super::group_rolling_update::{LeaderStatefulSet, RollingUpdate};
-use super::group_state::{GroupState, group_state};
+use super::group_state::{GroupState, GroupStates};
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
@@ -76,7 +76,7 @@ pub(super) fn leaders<'a>(set: &'a Observed<'_>) -> impl Iterator<Item = &'a Arc
 }
 
 /// The ordinal at the end of a name.
-fn ordinal(name: &str) -> usize {
+pub(super) fn ordinal(name: &str) -> usize {
     name.rsplit('-')
         .next()
         .and_then(|number| number.parse().ok())
@@ -102,9 +102,7 @@ fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
     let target = {
         let existing = leaders.map(|leaders| existing_leaders(leaders, &revision));
         let count = existing.map_or(0, |existing| existing.replicas);
-        let states: Vec<_> = (0..count)
-            .map(|index| group_state(set, index, &revision))
-            .collect();
+        let states = GroupStates::of(set, &revision).below(count);
         RollingUpdate::of(spec).target(existing, &states)
     };
     let update_strategy =
@@ -311,12 +309,13 @@ fn status(set: &Observed<'_>, leaders: &[&Arc<Pod>], events: &mut Vec<NewEvent>)
     // A group counts from the creation of its workers.
     let has_workers =
         |leader: &Pod| size <= 1 || set.child("StatefulSet", &leader.name_any()).is_some();
+    let states = GroupStates::of(set, &revision);
     let groups: Vec<(usize, GroupState)> = leaders
         .iter()
         .filter(|leader| has_workers(leader))
         .map(|leader| {
             let index = ordinal(&leader.name_any());
-            (index, group_state(set, index, &revision))
+            (index, states.get(index))
         })
         .collect();
     let partition = RollingUpdate::of(set.spec()).partition;

@@ -34,4 +34,7 @@ mod suspended_job;
 mod tekton;
 mod train_job;
 
+#[cfg(test)]
+mod count_tests;
+
 pub(crate) use operator_controller::start;

@@ -1,5 +1,6 @@
 //! The observed state of a reconcile: the object, its pods and its other child objects.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub(super) struct Observed<'a> {
     pub lookup: &'a dyn ObjectLookup,
     /// Lab time.
     pub now: Timestamp,
+    /// How many child objects this reconcile may create for counts of the spec.
+    pub burst_replicas: usize,
     /// Source of generated names.
     pub entropy: &'a Entropy,
 }
@@ -68,6 +71,15 @@ impl Observed<'_> {
     /// The UID of the object.
     pub(super) fn uid(&self) -> String {
         self.object.uid().unwrap_or_default()
+    }
+
+    /// The names of its pods.
+    pub(super) fn pod_names(&self) -> HashSet<&str> {
+        let names = self
+            .pods
+            .iter()
+            .filter_map(|pod| pod.metadata.name.as_deref());
+        names.collect()
     }
 
     /// The child object of that kind and name.

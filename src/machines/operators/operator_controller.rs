@@ -25,7 +25,7 @@ use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
 use kueue_lab_runtime::{
-    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+    Api, BucketRateLimiter, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
 
 const WORKERS: usize = 5;
@@ -49,6 +49,8 @@ struct OperatorController {
     kinds: Vec<WatchedKind>,
     /// The recorded warnings `NotSimulated`, by object.
     not_simulated: Mutex<HashMap<OperatorKey, RecordedWarnings>>,
+    /// Limits the child objects that are created for the counts of an object.
+    limiter: BucketRateLimiter<OperatorKey>,
 }
 
 /// The UID of an object, and the messages of its warnings.
@@ -74,6 +76,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
         let controller = Arc::new(OperatorController {
             kinds: watched_kinds(&context, is_served),
             not_simulated: Mutex::default(),
+            limiter: BucketRateLimiter::default(),
             context,
             recorder,
             pods,
@@ -168,13 +171,21 @@ impl OperatorController {
         };
         let kind = self.kinds.iter().find(|k| k.operator == Some(index));
         let Some((kind, object)) = kind.and_then(|k| Some((k, k.objects.get(&key)?))) else {
-            self.not_simulated.lock().remove(&(index, key));
+            let key = (index, key);
+            self.limiter.forget(&key);
+            self.not_simulated.lock().remove(&key);
             return Ok(ReconcileResult::Done);
         };
         if object.metadata.deletion_timestamp.is_some() {
             return Ok(ReconcileResult::Done);
         }
-        let plan = self.plan(operator, &(index, key), &object);
+        let key = (index, key);
+        let mut plan = self.plan(operator, &key, &object);
+        let now = self.context.clock.now();
+        self.limiter.take(&key, plan.created_replicas, now);
+        if plan.is_partial {
+            plan.requeue(self.limiter.retry_after(&key, now));
+        }
         let requeue_after = plan.requeue_after;
         match self.carry_out(operator, kind, &object, plan).await {
             Ok(()) => {
@@ -187,7 +198,13 @@ impl OperatorController {
     }
 
     /// The observed state of a reconcile of `object`.
-    fn observe<'a>(&'a self, operator: &Operator, object: &'a DynamicObject) -> Observed<'a> {
+    fn observe<'a>(
+        &'a self,
+        operator: &Operator,
+        key: &OperatorKey,
+        object: &'a DynamicObject,
+    ) -> Observed<'a> {
+        let now = self.context.clock.now();
         let uid = object.uid().unwrap_or_default();
         let namespace = object.namespace().unwrap_or_default();
         let name = object.name_any();
@@ -220,14 +237,15 @@ impl OperatorController {
             jobs: self.jobs.by_index(CONTROLLER_UID_INDEX, &uid),
             children,
             lookup: self,
-            now: self.context.clock.now(),
+            now,
+            burst_replicas: self.limiter.available(key, now),
             entropy: &self.context.entropy,
         }
     }
 
     /// The plan of a reconcile of `object`.
     fn plan(&self, operator: &Operator, key: &OperatorKey, object: &DynamicObject) -> Plan {
-        let observed = self.observe(operator, object);
+        let observed = self.observe(operator, key, object);
         let mut plan = operator.plan(&observed);
         // Without a status the object has finished or is managed by another controller.
         if plan.status.is_some() {

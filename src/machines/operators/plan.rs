@@ -6,10 +6,8 @@ use kube::ResourceExt;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
+use super::observed::Observed;
 use crate::event_recorder::NewEvent;
-
-/// The largest number of equal child objects that one reconcile creates; the next creates more.
-pub(super) const MAX_CREATED: usize = 256;
 
 /// Reason of the Warning about a spec that the stand-in does not support.
 pub(super) const NOT_SIMULATED: &str = "NotSimulated";
@@ -59,6 +57,10 @@ pub(super) struct Plan {
     pub delete_foreground: Vec<ChildReference>,
     /// Child objects to create; without owner references the object becomes their controller.
     pub create: Vec<Value>,
+    /// How many of them are created for a count of the spec.
+    pub created_replicas: usize,
+    /// Whether more are missing; then the object is reconciled again.
+    pub is_partial: bool,
     /// JSON merge patches of child objects.
     pub patch: Vec<(ChildReference, Value)>,
     /// The new status; written if it differs.
@@ -95,6 +97,30 @@ impl Plan {
         let message = format!("{} (operator stand-in of kueue-lab)", message.into());
         self.warnings
             .push(NewEvent::warning(NOT_SIMULATED, message));
+    }
+
+    /// Plans the creation of a child object for each of `missing`, up to the number that a reconcile may create.
+    /// `missing` is lazy: a count of the spec does not decide how many of its items are read.
+    pub(super) fn create_replicas<T>(
+        &mut self,
+        observed: &Observed<'_>,
+        missing: impl IntoIterator<Item = T>,
+        mut child: impl FnMut(T) -> Value,
+    ) {
+        for one in missing {
+            if self.created_replicas >= observed.burst_replicas {
+                self.is_partial = true;
+                return;
+            }
+            self.created_replicas += 1;
+            self.create.push(child(one));
+        }
+    }
+
+    /// Creates nothing.
+    pub(super) fn clear_create(&mut self) {
+        self.create.clear();
+        (self.created_replicas, self.is_partial) = (0, false);
     }
 
     /// Requeues after `delay`, or earlier if that is planned.

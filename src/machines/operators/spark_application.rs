@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::child_objects::{self, count, items, label};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, MAX_CREATED, Plan, controller_reference};
+use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
 use crate::pods::{is_deleting, is_terminal, phase};
 
@@ -154,18 +154,18 @@ fn run(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
             }
             let uid = app.uid().replace('-', "");
             let prefix = uid.get(..16).unwrap_or(&uid);
-            for index in 1..=executors(spec).min(MAX_CREATED) {
-                let name = format!("{}-{prefix}-exec-{index}", app.name());
-                if app.pods.iter().any(|pod| pod.name_any() == name) {
-                    continue;
-                }
+            let own = app.name();
+            let existing = app.pod_names();
+            let names = (1..=executors(spec)).map(|n| (n, format!("{own}-{prefix}-exec-{n}")));
+            let missing = names.filter(|(_, name)| !existing.contains(name.as_str()));
+            plan.create_replicas(app, missing, |(index, name)| {
                 let mut executor = pod(app, status, "executor", json!({"name": name}));
                 child_objects::set_labels(&mut executor, &[("spark-exec-id", &index.to_string())]);
                 let uid = driver.uid().unwrap_or_default();
                 let owner = controller_reference("v1", "Pod", &driver.name_any(), &uid);
                 executor["metadata"]["ownerReferences"] = json!([owner]);
-                plan.create.push(executor);
-            }
+                executor
+            });
             if status["applicationState"]["state"] != "RUNNING" {
                 set_state(status, "RUNNING");
                 let message = format!("Driver {} is running", driver.name_any());

@@ -2,6 +2,7 @@
 //! slowly when requests are rejected. Must not depend on any controller.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
@@ -14,7 +15,7 @@ use crate::pods;
 use kueue_lab_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
-use kueue_lab_runtime::{Api, Context, Informer};
+use kueue_lab_runtime::{Api, BucketRateLimiter, Context, Informer};
 
 /// Creates and deletes pods for one controller.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub(crate) struct PodControl {
     context: Context,
     pods: Informer<Pod>,
     recorder: EventRecorder,
+    /// Limits the pods that are created for the counts of an owner, by its UID.
+    limiter: Arc<BucketRateLimiter<String>>,
 }
 
 /// The result of creating pods.
@@ -49,7 +52,26 @@ impl PodControl {
             context: context.clone(),
             pods,
             recorder,
+            limiter: Arc::default(),
         }
+    }
+
+    /// How many pods may be created for `owner` now.
+    pub(crate) fn burst_replicas(&self, owner: &impl Resource) -> usize {
+        let uid = owner.meta().uid.clone().unwrap_or_default();
+        self.limiter.available(&uid, self.context.clock.now())
+    }
+
+    /// When more pods may be created for `owner` than now.
+    pub(crate) fn retry_after(&self, owner: &impl Resource) -> Duration {
+        let uid = owner.meta().uid.clone().unwrap_or_default();
+        self.limiter.retry_after(&uid, self.context.clock.now())
+    }
+
+    /// Counts pods that were created for `owner`.
+    pub(crate) fn count_created(&self, owner: &impl Resource, created: usize) {
+        let uid = owner.meta().uid.clone().unwrap_or_default();
+        self.limiter.take(&uid, created, self.context.clock.now());
     }
 
     fn api(&self, namespace: &str) -> Api<Pod> {
@@ -92,6 +114,7 @@ impl PodControl {
                 }
             }
         }
+        self.count_created(owner, created.done);
         created
     }
 

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{items, text_of};
 use super::super::observed::{Observed, parse_timestamp};
-use super::super::plan::MAX_CREATED;
 use super::super::substitution::{Brackets, Variables, substitute};
 use super::node_pod::{is_pod_of, node_id, node_pod};
 use crate::pods::{is_active, phase};
@@ -70,6 +69,7 @@ pub(super) struct Nodes<'a> {
     active: usize,
     nodes: Vec<Node>,
     pods: Vec<Value>,
+    is_partial: bool,
     warnings: Vec<String>,
     requeue_after: Option<Duration>,
 }
@@ -85,6 +85,7 @@ impl<'a> Nodes<'a> {
             active: workflow.pods.iter().filter(|pod| is_active(pod)).count(),
             nodes: Vec::new(),
             pods: Vec::new(),
+            is_partial: false,
             warnings: Vec::new(),
             requeue_after: None,
         }
@@ -172,9 +173,13 @@ impl<'a> Nodes<'a> {
                 let spec = self.workflow.spec();
                 let limit = spec["parallelism"].as_u64().unwrap_or(u64::MAX);
                 let waits = self.stopped || spec["suspend"] == true;
-                if !waits && (self.active as u64) < limit && self.pods.len() < MAX_CREATED {
-                    self.pods.push(node_pod(self.workflow, name, template));
-                    self.active += 1;
+                if !waits && (self.active as u64) < limit {
+                    if self.pods.len() < self.workflow.burst_replicas {
+                        self.pods.push(node_pod(self.workflow, name, template));
+                        self.active += 1;
+                    } else {
+                        self.is_partial = true;
+                    }
                 }
                 (Phase::Pending, None)
             }
@@ -358,6 +363,11 @@ impl<'a> Nodes<'a> {
     /// When a pause ends.
     pub(super) fn requeue_after(&self) -> Option<Duration> {
         self.requeue_after
+    }
+
+    /// Whether more pods are missing than are created.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// The pods to create.

@@ -55,7 +55,9 @@ pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {
     if let Some(delay) = nodes.requeue_after() {
         plan.requeue(delay);
     }
+    plan.is_partial = nodes.is_partial();
     plan.create = nodes.into_pods();
+    plan.created_replicas = plan.create.len();
     if let Some(why) = stopped {
         let pods = workflow
             .pods

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{self, count, has_containers, items, label};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::super::plan::{ChildReference, Plan};
 use super::super::{job_status, suspended_job};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::delete_pods;
@@ -96,13 +96,12 @@ fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut Plan) {
     });
     plan.delete
         .extend(surplus.map(|pod| ChildReference::of(pod.as_ref())));
-    for index in 0..wanted {
-        let name = format!("{}-worker-{index}", job.name());
-        let exists = job.pods.iter().any(|pod| pod.name_any() == name);
-        if exists || plan.create.len() >= MAX_CREATED {
-            continue;
-        }
-        let (own, number) = (job.name(), index.to_string());
+    let own = job.name();
+    let existing = job.pod_names();
+    let names = (0..wanted).map(|index| (index, format!("{own}-worker-{index}")));
+    let missing = names.filter(|(_, name)| !existing.contains(name.as_str()));
+    plan.create_replicas(job, missing, |(index, name)| {
+        let number = index.to_string();
         let labels = [
             (JOB_NAME, own.as_str()),
             (OPERATOR_NAME, OPERATOR),
@@ -127,8 +126,8 @@ fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut Plan) {
         {
             container["command"] = json!(["/usr/sbin/sshd", "-De"]);
         }
-        plan.create.push(pod);
-    }
+        pod
+    });
 }
 
 fn launcher_name(job: &Observed<'_>) -> String {

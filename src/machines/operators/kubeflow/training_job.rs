@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{self, count, has_containers, label};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::super::plan::{ChildReference, Plan};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::{clean_up, delete_pods};
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
@@ -158,16 +158,11 @@ fn plan_replicas(
             plan.delete.push(ChildReference::of(pod.as_ref()));
         }
     }
-    for index in 0..wanted {
-        let name = format!("{}-{lower}-{index}", job.name());
-        let exists = job
-            .pods
-            .iter()
-            .any(|pod| pod.metadata.name.as_deref() == Some(&name));
-        if exists || plan.create.len() >= MAX_CREATED {
-            continue;
-        }
-        let own = job.name();
+    let own = job.name();
+    let existing = job.pod_names();
+    let names = (0..wanted).map(|index| (index, format!("{own}-{lower}-{index}")));
+    let missing = names.filter(|(_, name)| !existing.contains(name.as_str()));
+    plan.create_replicas(job, missing, |(index, name)| {
         let number = index.to_string();
         let mut labels = vec![
             (JOB_NAME, own.as_str()),
@@ -198,8 +193,8 @@ fn plan_replicas(
             total,
         };
         child_objects::add_env(&mut pod["spec"], &(kind.environment)(&replica));
-        plan.create.push(pod);
-    }
+        pod
+    });
     restarting
 }
 
@@ -314,7 +309,7 @@ fn progress(
             true => NewEvent::normal(reason, message),
             false => NewEvent::warning(reason, message),
         });
-        plan.create.clear();
+        plan.clear_create();
         return;
     }
     if let Some(left) = left {

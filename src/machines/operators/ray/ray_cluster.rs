@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::child_objects::{self, count, has_containers, items, label};
 use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::super::plan::{ChildReference, Plan};
 use super::DISABLE_HEAD_RESTART;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
 use crate::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
@@ -94,8 +94,9 @@ fn plan_group(cluster: &Observed<'_>, group: &Value, plan: &mut Plan) {
     plan.delete
         .extend(deleted.map(|pod| ChildReference::of(pod.as_ref())));
     let missing = desired.saturating_sub(running.len());
-    plan.create
-        .extend((0..missing.min(MAX_CREATED)).map(|_| ray_pods::worker_pod(cluster, group)));
+    plan.create_replicas(cluster, 0..missing, |_| {
+        ray_pods::worker_pod(cluster, group)
+    });
 }
 
 /// The new status.
@@ -105,7 +106,8 @@ fn status(cluster: &Observed<'_>) -> Value {
     let groups = items(&spec["workerGroupSpecs"]);
     let is_head = |pod: &&Arc<Pod>| label(pod, GROUP) == Some(HEAD_GROUP);
     let workers = || cluster.pods.iter().filter(|pod| !is_head(pod));
-    let desired: usize = groups.iter().map(desired_workers).sum();
+    let desired = groups.iter().map(desired_workers);
+    let desired = desired.fold(0, usize::saturating_add);
     let total = |field: &str, default: usize| -> usize {
         let active = groups.iter().filter(|g| g["suspend"] != true);
         let each =

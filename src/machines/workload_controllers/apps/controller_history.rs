@@ -73,10 +73,10 @@ impl ControllerHistory {
         let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), &namespace);
         let data = revision_patch(of);
         let all = self.of(set);
-        let next = all.last().map_or(0, |r| r.revision) + 1;
+        let next = all.last().map_or(0, |r| r.revision).saturating_add(1);
         let same = |r: &&Arc<ControllerRevision>| r.data.as_ref().is_some_and(|d| d.0 == data);
         if let Some(known) = all.iter().rev().find(same) {
-            if known.revision + 1 == next {
+            if known.revision.saturating_add(1) == next {
                 return Ok(known.clone());
             }
             let patch = Patch::Merge(json!({"revision": next}));

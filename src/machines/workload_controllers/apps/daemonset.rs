@@ -27,6 +27,8 @@ use kueue_lab_runtime::{
 };
 
 const WORKERS: usize = 2;
+/// Maximum number of pods created or deleted per sync.
+const BURST_REPLICAS: usize = 250;
 
 /// Starts the controller in the tasks of `context`.
 pub(crate) fn start(context: &Context, shared: &SharedInformers) {
@@ -124,7 +126,10 @@ impl Reconciler for DaemonSetController {
         };
         let mut failure = None;
         if set.metadata.deletion_timestamp.is_none() {
-            let plan = sync.plan(&owned);
+            let mut plan = sync.plan(&owned);
+            // The changes of these cause the next sync.
+            plan.delete.truncate(BURST_REPLICAS);
+            plan.create.truncate(BURST_REPLICAS);
             failure = self.control.delete(set, &plan.delete, None).await.error;
             let created = self.control.create(set, plan.create).await;
             failure = failure.or(created.error);

@@ -18,11 +18,9 @@ use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_runtime::{
-    Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
+    Api, BURST_REPLICAS, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
 
-/// Maximum number of pods created or deleted per sync.
-const BURST_REPLICAS: usize = 500;
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
@@ -71,10 +69,13 @@ impl Reconciler for ReplicaSetController {
         set: &ReplicaSet,
         owned: Vec<Arc<Pod>>,
     ) -> Result<ReconcileResult, kube::Error> {
-        let mut failure = None;
+        let (mut failure, mut continue_after) = (None, None);
         if set.metadata.deletion_timestamp.is_none() {
             let active: Vec<_> = owned.into_iter().filter(|p| pods::is_active(p)).collect();
-            failure = self.manage_replicas(set, active).await;
+            match self.manage_replicas(set, active).await {
+                Ok(after) => continue_after = after,
+                Err(error) => failure = Some(error),
+            }
         }
         let now = self.context.clock.now();
         let uid = set.uid().unwrap_or_default();
@@ -86,6 +87,7 @@ impl Reconciler for ReplicaSetController {
         );
         let requeue_after =
             next_availability_check(set, &self.pods.by_index(CONTROLLER_UID_INDEX, &uid), now);
+        let requeue_after = [requeue_after, continue_after].into_iter().flatten().min();
         if set.status.as_ref() != Some(&status) {
             let next = ReplicaSet {
                 status: Some(status),
@@ -102,29 +104,41 @@ impl Reconciler for ReplicaSetController {
 }
 
 impl ReplicaSetController {
-    /// Creates missing pods or deletes surplus ones; returns the first error and its reason for the
-    /// condition.
+    /// Creates missing pods or deletes surplus ones, at most [`BURST_REPLICAS`]. Returns when to continue with
+    /// the others.
+    ///
+    /// # Errors
+    /// The first error and its reason for the condition.
     async fn manage_replicas(
         &self,
         set: &ReplicaSet,
         mut active: Vec<Arc<Pod>>,
-    ) -> Option<(&'static str, kube::Error)> {
-        let spec = set.spec.as_ref()?;
+    ) -> Result<Option<Duration>, (&'static str, kube::Error)> {
+        let Some(spec) = set.spec.as_ref() else {
+            return Ok(None);
+        };
         let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
         if active.len() < wanted {
             match self.is_live(set).await {
                 Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => return Some(("FailedCreate", error)),
+                Ok(false) => return Ok(None),
+                Err(error) => return Err(("FailedCreate", error)),
             }
-            let count = (wanted - active.len()).min(BURST_REPLICAS);
-            let pod = pod_template::pod_from_template(spec.template.as_ref()?, set);
+            let Some(template) = spec.template.as_ref() else {
+                return Ok(None);
+            };
+            let missing = wanted - active.len();
+            let count = missing.min(self.control.burst_replicas(set));
+            let pod = pod_template::pod_from_template(template, set);
             let created = self.control.create(set, vec![pod; count]).await;
-            return created.error.map(|error| ("FailedCreate", error));
+            return match created.error {
+                Some(error) => Err(("FailedCreate", error)),
+                None => Ok((count < missing).then(|| self.control.retry_after(set))),
+            };
         }
         let surplus = (active.len() - wanted).min(BURST_REPLICAS);
         if surplus == 0 {
-            return None;
+            return Ok(None);
         }
         let pods_per_node = self.related_pods_per_node(set);
         let rank = |pod: &Pod| {
@@ -136,7 +150,10 @@ impl ReplicaSetController {
         active.sort_by(|a, b| pods::compare_active_pods_with_ranks(a, rank(a), b, rank(b)));
         active.truncate(surplus);
         let deleted = self.control.delete(set, &active, None).await;
-        deleted.error.map(|error| ("FailedDelete", error))
+        match deleted.error {
+            Some(error) => Err(("FailedDelete", error)),
+            None => Ok(None),
+        }
     }
 
     /// Whether a set still exists. Garbage collection of its pods may be observed before its own

@@ -149,12 +149,21 @@ impl JobController {
         let uid = job.uid().unwrap_or_default();
         let pods = self.pods.by_index(CONTROLLER_UID_INDEX, &uid);
         let backoff = self.backoffs.lock().get(&key).copied().unwrap_or_default();
-        let Some(mut decision) = sync_job(&job, &pods, backoff, self.context.clock.now()) else {
+        let (burst, now) = (
+            self.control.burst_replicas(job.as_ref()),
+            self.context.clock.now(),
+        );
+        let Some(mut decision) = sync_job(&job, &pods, backoff, burst, now) else {
             self.backoffs.lock().remove(&key);
             return Ok(ReconcileResult::Done);
         };
-        let look_again = decision.requeue_after;
+        let mut look_again = decision.requeue_after;
+        let is_partial = decision.is_partial;
         let (acted, failure) = self.manage_pods(&job, &mut decision).await;
+        if is_partial {
+            let more_after = self.control.retry_after(job.as_ref());
+            look_again = Some(look_again.map_or(more_after, |after| after.min(more_after)));
+        }
         let settled = decision.track_job_status(acted, self.context.clock.now());
         let mut current = job;
         if let Some(status) = settled.status.clone() {

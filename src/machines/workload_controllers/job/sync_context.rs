@@ -101,7 +101,8 @@ impl<'a> SyncJobContext<'a> {
             .filter(|p| !pod_failure_policy::match_pod_failure_policy(self.spec, p).ignored)
             .count();
         let counted = |before: Option<i32>, new: usize, recorded: usize| {
-            before.unwrap_or(0) + new as i32 + recorded as i32
+            let new = i32::try_from(new.saturating_add(recorded)).unwrap_or(i32::MAX);
+            before.unwrap_or(0).saturating_add(new)
         };
         let status = &self.status;
         self.failed = counted(status.failed, counted_failures, uncounted.failed.len());
@@ -205,7 +206,7 @@ impl<'a> SyncJobContext<'a> {
         let Some(pod) = self.pods_with_delayed_deletion.get(&index) else {
             return std::time::Duration::ZERO;
         };
-        let count = u32::try_from(failures(pod) + 1).unwrap_or(u32::MAX);
+        let count = u32::try_from(failures(pod).saturating_add(1)).unwrap_or(u32::MAX);
         backoff::remaining(count, Some(pods::finished_at(pod)), now)
     }
 

@@ -19,10 +19,10 @@ use super::sync_context::{
 use super::{job_pod, pod_failure_policy, success_policy};
 use crate::pods;
 use kueue_lab_clock::whole_seconds;
+use kueue_lab_runtime::BURST_REPLICAS;
 
-/// Maximum number of pods created or deleted per sync, so that a large Job does not starve small
-/// ones.
-const MAX_POD_CREATE_DELETE_PER_SYNC: usize = 500;
+/// Maximum number of pods created or deleted per sync, so that a large Job does not starve small ones.
+const MAX_POD_CREATE_DELETE_PER_SYNC: usize = BURST_REPLICAS;
 
 /// How a Job finishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,18 +62,23 @@ pub(crate) struct SyncPlan<'a> {
     pub creations: Vec<Pod>,
     /// When to requeue.
     pub requeue_after: Option<Duration>,
+    /// Whether more pods are missing than are created.
+    pub is_partial: bool,
+    /// How many pods may be created.
+    burst_replicas: usize,
     pub(super) sync_context: SyncJobContext<'a>,
     pub(super) finished_condition: Option<FinishedCondition>,
     /// Whether pods were managed, so that conditions for suspension and completion are updated.
     pub(super) managed: bool,
 }
 
-/// The plan for a Job, its pods and its backoff record. `None` for a Job that is finished or
-/// managed by another controller.
+/// The plan for a Job, its pods and its backoff record; it creates at most `burst_replicas` pods. `None` for a
+/// Job that is finished or managed by another controller.
 pub(crate) fn sync_job<'a>(
     job: &'a Job,
     pods: &[Arc<Pod>],
     backoff: Backoff,
+    burst_replicas: usize,
     now: Timestamp,
 ) -> Option<SyncPlan<'a>> {
     if conditions::is_finished(job) {
@@ -90,6 +95,8 @@ pub(crate) fn sync_job<'a>(
         remove_finalizers_on_delete: false,
         creations: Vec::new(),
         requeue_after,
+        is_partial: false,
+        burst_replicas,
         sync_context: ctx,
         finished_condition: finished,
         managed: false,
@@ -156,8 +163,8 @@ fn past_backoff_limit_on_failure(ctx: &SyncJobContext<'_>, limit: i32) -> bool {
         let init = s.init_container_statuses.iter().flatten();
         init.chain(s.container_statuses.iter().flatten())
     });
-    let restarts: i32 = statuses.map(|s| s.restart_count).sum();
-    restarts > 0 && restarts >= limit
+    let restarts: i64 = statuses.map(|s| i64::from(s.restart_count)).sum();
+    restarts > 0 && restarts >= i64::from(limit)
 }
 
 /// Whether `activeDeadlineSeconds` is exceeded; otherwise sets the requeue time.
@@ -189,7 +196,7 @@ fn failed_indexes_condition(ctx: &SyncJobContext<'_>) -> Option<FinishedConditio
             message,
         ));
     }
-    let settled = lost + ctx.succeeded_indexes.len() >= ctx.completions();
+    let settled = lost.saturating_add(ctx.succeeded_indexes.len()) >= ctx.completions();
     (lost > 0 && settled)
         .then(|| FinishedCondition::failure("FailedIndexes", "Job has failed indexes"))
 }
@@ -232,7 +239,10 @@ impl SyncPlan<'_> {
         } else {
             ctx.backoff.remaining(now)
         };
-        let count = missing.min(MAX_POD_CREATE_DELETE_PER_SYNC);
+        let count = missing
+            .min(self.burst_replicas)
+            .min(MAX_POD_CREATE_DELETE_PER_SYNC);
+        self.is_partial = wait.is_zero() && count < missing;
         if !is_indexed(ctx.spec) {
             if wait.is_zero() {
                 let pod = job_pod::pod(ctx.job, ctx.spec);
@@ -277,7 +287,7 @@ fn wanted_active(ctx: &SyncJobContext<'_>, active: usize) -> usize {
         // finish.
         None if ctx.succeeded > 0 => return active,
         None => parallelism,
-        Some(completions) => parallelism.min(completions - ctx.succeeded),
+        Some(completions) => parallelism.min(completions.saturating_sub(ctx.succeeded)),
     };
     usize::try_from(wanted).unwrap_or(0)
 }

@@ -56,7 +56,7 @@ impl SimulatedJob {
     /// One sync; returns whether anything changed.
     fn sync(&mut self) -> bool {
         let job = self.job.clone();
-        let Some(mut decision) = sync_job(&job, &self.pods, self.backoff, self.now) else {
+        let Some(mut decision) = sync_job(&job, &self.pods, self.backoff, 500, self.now) else {
             return false;
         };
         let requeue_after = decision.requeue_after;

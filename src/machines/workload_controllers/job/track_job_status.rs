@@ -234,7 +234,7 @@ fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet
         if uids.is_empty() {
             *list = None;
         }
-        *count = Some(count.unwrap_or(0) + released as i32).filter(|n| *n > 0);
+        *count = Some(count.unwrap_or(0).saturating_add(released as i32)).filter(|n| *n > 0);
         released > 0
     };
     let succeeded = take(&mut uncounted.succeeded, &mut status.succeeded);

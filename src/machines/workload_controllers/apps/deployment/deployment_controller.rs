@@ -178,7 +178,7 @@ impl DeploymentController {
             }
             // Another template has the same hash: retry with a higher collision count.
             let mut status = deployment.status.clone().unwrap_or_default();
-            status.collision_count = Some(status.collision_count.unwrap_or(0) + 1);
+            status.collision_count = Some(status.collision_count.unwrap_or(0).saturating_add(1));
             self.update_status(deployment, status, None).await?;
             return Err(error);
         }
@@ -191,7 +191,7 @@ impl DeploymentController {
         Err(error)
     }
 
-    fn record_scaling(&self, deployment: &Deployment, set: &ReplicaSet, before: i32) {
+    fn record_scaling(&self, deployment: &Deployment, set: &ReplicaSet, before: i64) {
         let now = size(set);
         if now == before {
             return;

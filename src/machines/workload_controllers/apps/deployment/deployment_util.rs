@@ -30,21 +30,28 @@ const ANNOTATIONS_TO_SKIP: [&str; 6] = [
     "deprecated.deployment.rollback.to",
 ];
 
-/// `spec.replicas` of the Deployment.
-pub(super) fn replicas(deployment: &Deployment) -> i32 {
+/// `spec.replicas` of the Deployment. Counts are calculated as `i64`, in which sums of them do not overflow.
+pub(super) fn replicas(deployment: &Deployment) -> i64 {
     let replicas = deployment.spec.as_ref().and_then(|s| s.replicas);
-    replicas.unwrap_or(1)
+    replicas.unwrap_or(1).into()
 }
 
 /// `spec.replicas` of a ReplicaSet.
-pub(super) fn size(set: &ReplicaSet) -> i32 {
-    set.spec.as_ref().and_then(|s| s.replicas).unwrap_or(1)
+pub(super) fn size(set: &ReplicaSet) -> i64 {
+    let size = set.spec.as_ref().and_then(|s| s.replicas);
+    size.unwrap_or(1).into()
 }
 
 /// The number of available pods of a ReplicaSet.
-pub(super) fn available(set: &ReplicaSet) -> i32 {
+pub(super) fn available(set: &ReplicaSet) -> i64 {
     let status = set.status.as_ref();
-    status.and_then(|s| s.available_replicas).unwrap_or(0)
+    let available = status.and_then(|s| s.available_replicas);
+    available.unwrap_or(0).into()
+}
+
+/// A calculated count as in a spec or status.
+pub(super) fn int32(count: i64) -> i32 {
+    i32::try_from(count).unwrap_or(if count < 0 { i32::MIN } else { i32::MAX })
 }
 
 /// Whether the strategy is `Recreate`.
@@ -54,7 +61,7 @@ pub(super) fn recreates(deployment: &Deployment) -> bool {
 }
 
 /// `maxSurge` and `maxUnavailable` as numbers.
-pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
+pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i64, i64) {
     let wanted = replicas(deployment);
     if recreates(deployment) || wanted == 0 {
         return (0, 0);
@@ -64,13 +71,12 @@ pub(super) fn resolve_fenceposts(deployment: &Deployment) -> (i32, i32) {
         .and_then(|s| s.rolling_update.clone())
         .unwrap_or_default();
     let quarter = || IntOrString::String("25%".to_string());
-    let surge =
-        scaled_value_from_int_or_percent(&rolling.max_surge.unwrap_or_else(quarter), wanted, true);
-    let missing = scaled_value_from_int_or_percent(
-        &rolling.max_unavailable.unwrap_or_else(quarter),
-        wanted,
-        false,
-    );
+    let scaled = |value: Option<IntOrString>, up: bool| {
+        let value = value.unwrap_or_else(quarter);
+        i64::from(scaled_value_from_int_or_percent(&value, int32(wanted), up))
+    };
+    let surge = scaled(rolling.max_surge, true);
+    let missing = scaled(rolling.max_unavailable, false);
     // With both 0 the rollout could never progress.
     let missing = if surge == 0 && missing == 0 {
         1
@@ -108,31 +114,32 @@ pub(super) fn revision_of(set: &ReplicaSet) -> i64 {
 }
 
 /// The Deployment's replicas when the ReplicaSet was last scaled.
-pub(super) fn desired_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
-    set.annotations()
-        .get(DESIRED_REPLICAS_ANNOTATION)
-        .and_then(|t| t.parse().ok())
+pub(super) fn desired_replicas_annotation(set: &ReplicaSet) -> Option<i64> {
+    int32_annotation(set, DESIRED_REPLICAS_ANNOTATION)
 }
 
 /// The maximum number of pods (replicas and surge) when the ReplicaSet was last scaled.
-pub(super) fn max_replicas_annotation(set: &ReplicaSet) -> Option<i32> {
-    set.annotations()
-        .get(MAX_REPLICAS_ANNOTATION)
-        .and_then(|t| t.parse().ok())
+pub(super) fn max_replicas_annotation(set: &ReplicaSet) -> Option<i64> {
+    int32_annotation(set, MAX_REPLICAS_ANNOTATION)
+}
+
+fn int32_annotation(set: &ReplicaSet, name: &str) -> Option<i64> {
+    let text = set.annotations().get(name)?;
+    text.parse::<i32>().ok().map(i64::from)
 }
 
 /// Sets the size of a ReplicaSet and its desired and max replicas annotations.
-pub(super) fn set_replicas(set: &mut ReplicaSet, deployment: &Deployment, size: i32) {
+pub(super) fn set_replicas(set: &mut ReplicaSet, deployment: &Deployment, size: i64) {
     let wanted = replicas(deployment);
     let (surge, _) = resolve_fenceposts(deployment);
     let annotations = set.metadata.annotations.get_or_insert_default();
     annotations.insert(DESIRED_REPLICAS_ANNOTATION.to_string(), wanted.to_string());
     annotations.insert(
         MAX_REPLICAS_ANNOTATION.to_string(),
-        (wanted + surge).to_string(),
+        int32(wanted + surge).to_string(),
     );
     if let Some(spec) = &mut set.spec {
-        spec.replicas = Some(size);
+        spec.replicas = Some(int32(size));
     }
 }
 

@@ -77,7 +77,11 @@ pub(super) fn sync_rollout_status(
 /// Whether there are more updated, fewer old, or more ready or available pods.
 fn deployment_progressing(deployment: &Deployment, status: &DeploymentStatus) -> bool {
     let before = deployment.status.clone().unwrap_or_default();
-    let old = |s: &DeploymentStatus| s.replicas.unwrap_or(0) - s.updated_replicas.unwrap_or(0);
+    let old = |s: &DeploymentStatus| {
+        s.replicas
+            .unwrap_or(0)
+            .saturating_sub(s.updated_replicas.unwrap_or(0))
+    };
     status.updated_replicas > before.updated_replicas
         || old(status) < old(&before)
         || status.ready_replicas > before.ready_replicas

@@ -17,8 +17,8 @@ pub(super) fn rollout_rolling(
 ) {
     let desired = replicas(deployment);
     let (max_surge, max_unavailable) = deployment_util::resolve_fenceposts(deployment);
-    let old_size: i32 = old.iter().map(|s| size(s)).sum();
-    let scale_up_limit = |current: i32| (desired + max_surge - old_size - current).max(0);
+    let old_size: i64 = old.iter().map(|s| size(s)).sum();
+    let scale_up_limit = |current: i64| (desired + max_surge - old_size - current).max(0);
     let Some(new) = new else {
         if let Some(spec) = &deployment.spec {
             let mut set = deployment_util::new_replica_set(deployment, spec, revision);
@@ -63,11 +63,11 @@ fn reconcile_old_replica_sets(
     deployment: &Deployment,
     new: &ReplicaSet,
     old: &[&ReplicaSet],
-    max_scaled_down: i32,
-    min_available: i32,
+    max_scaled_down: i64,
+    min_available: i64,
     plan: &mut DeploymentPlan,
 ) {
-    let mut old: Vec<(&ReplicaSet, i32)> = old.iter().map(|s| (*s, size(s))).collect();
+    let mut old: Vec<(&ReplicaSet, i64)> = old.iter().map(|s| (*s, size(s))).collect();
     old.sort_by_key(|(set, _)| (pods::created(*set), set.name_any()));
     let mut left = max_scaled_down;
     for (set, target) in &mut old {
@@ -75,7 +75,7 @@ fn reconcile_old_replica_sets(
         *target -= unhealthy;
         left -= unhealthy;
     }
-    let running: i32 = old.iter().map(|(set, _)| available(set)).sum();
+    let running: i64 = old.iter().map(|(set, _)| available(set)).sum();
     let mut left = (running + available(new) - min_available).max(0);
     for (_, target) in &mut old {
         let scaled_down = (*target).min(left);

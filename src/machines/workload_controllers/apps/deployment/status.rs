@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetCondition};
 
-use super::deployment_util::{self, available, replicas, size};
+use super::deployment_util::{self, available, int32, replicas, size};
 use super::progress::{Conditions, PROGRESSING, sync_rollout_status};
 
 const AVAILABLE: &str = "Available";
@@ -28,7 +28,7 @@ pub(super) fn status(
         now,
     };
     let (_, missing) = deployment_util::resolve_fenceposts(deployment);
-    let running = status.available_replicas.unwrap_or(0);
+    let running = i64::from(status.available_replicas.unwrap_or(0));
     if running >= replicas(deployment) - missing {
         let text = "Deployment has minimum availability.";
         conditions.set(
@@ -82,11 +82,11 @@ fn calculate_status(
     all: &[ReplicaSet],
     new: Option<&ReplicaSet>,
 ) -> DeploymentStatus {
-    let some = |count: i32| Some(count).filter(|n| *n > 0);
-    let sum = |of: &dyn Fn(&ReplicaSet) -> i32| all.iter().map(of).sum::<i32>();
-    let actual = |set: &ReplicaSet| set.status.as_ref().map_or(0, |s| s.replicas);
+    let some = |count: i64| Some(int32(count)).filter(|n| *n > 0);
+    let sum = |of: &dyn Fn(&ReplicaSet) -> i64| all.iter().map(of).sum::<i64>();
+    let actual = |set: &ReplicaSet| set.status.as_ref().map_or(0, |s| i64::from(s.replicas));
     let number = |get: fn(&k8s_openapi::api::apps::v1::ReplicaSetStatus) -> Option<i32>| {
-        sum(&|set| set.status.as_ref().and_then(get).unwrap_or(0))
+        sum(&|set| set.status.as_ref().and_then(get).unwrap_or(0).into())
     };
     let running = sum(&available);
     DeploymentStatus {
@@ -96,7 +96,7 @@ fn calculate_status(
         ready_replicas: some(number(|s| s.ready_replicas)),
         available_replicas: some(running),
         unavailable_replicas: some(sum(&size) - running),
-        terminating_replicas: Some(number(|s| s.terminating_replicas)),
+        terminating_replicas: Some(int32(number(|s| s.terminating_replicas))),
         collision_count: None,
         conditions: None,
     }

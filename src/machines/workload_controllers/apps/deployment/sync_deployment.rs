@@ -16,7 +16,7 @@ pub(super) struct DeploymentPlan {
     /// The new ReplicaSet to create.
     pub(super) create: Option<ReplicaSet>,
     /// ReplicaSets to update, each with its former size.
-    pub(super) update: Vec<(ReplicaSet, i32)>,
+    pub(super) update: Vec<(ReplicaSet, i64)>,
     /// Names of old ReplicaSets to delete.
     pub(super) delete: Vec<String>,
     /// The revision of the rollout.
@@ -43,7 +43,7 @@ pub(super) fn sync_deployment(
         .map(|s| deployment_util::revision_of(s))
         .max()
         .unwrap_or(0)
-        + 1;
+        .saturating_add(1);
     let new = new.map(|at| all[at].clone());
     if let Some(set) = &new {
         let mut wanted = set.clone();
@@ -94,7 +94,7 @@ impl DeploymentPlan {
         &mut self,
         deployment: &Deployment,
         set: &ReplicaSet,
-        wanted: i32,
+        wanted: i64,
     ) -> bool {
         if size(set) == wanted {
             return false;
@@ -103,7 +103,7 @@ impl DeploymentPlan {
         true
     }
 
-    fn set_size_and_annotations(&mut self, deployment: &Deployment, set: &ReplicaSet, wanted: i32) {
+    fn set_size_and_annotations(&mut self, deployment: &Deployment, set: &ReplicaSet, wanted: i64) {
         let mut next = set.clone();
         deployment_util::set_replicas(&mut next, deployment, wanted);
         if next != *set {
@@ -161,7 +161,7 @@ fn scale_proportionally(
     let wanted = replicas(deployment);
     let (max_surge, _) = deployment_util::resolve_fenceposts(deployment);
     let allowed = if wanted > 0 { wanted + max_surge } else { 0 };
-    let total: i32 = active.iter().map(|s| size(s)).sum();
+    let total: i64 = active.iter().map(|s| size(s)).sum();
     let change = allowed - total;
     // The largest first; of equals, the newest when scaling up and the oldest when scaling down.
     if change > 0 {
@@ -188,10 +188,10 @@ fn scale_proportionally(
 fn replica_set_proportion(
     deployment: &Deployment,
     set: &ReplicaSet,
-    allowed: i32,
-    change: i32,
-    added: i32,
-) -> i32 {
+    allowed: i64,
+    change: i64,
+    added: i64,
+) -> i64 {
     let current = size(set);
     if current == 0 || change == added {
         return 0;
@@ -201,12 +201,12 @@ fn replica_set_proportion(
     } else {
         let status = deployment.status.as_ref().and_then(|s| s.replicas);
         let before = deployment_util::max_replicas_annotation(set)
-            .or(status)
+            .or(status.map(i64::from))
             .unwrap_or(0)
             .max(1);
-        let scaled = i64::from(current) * i64::from(allowed);
-        let (whole, half) = (i64::from(before), i64::from(before) / 2);
-        i32::try_from((scaled + half) / whole).unwrap_or(i32::MAX) - current
+        let scaled = current.saturating_mul(allowed);
+        let share = scaled.saturating_add(before / 2) / before;
+        share.min(i64::from(i32::MAX)) - current
     };
     let remaining = change - added;
     if change > 0 {
@@ -226,9 +226,7 @@ pub(super) fn deployment_complete(deployment: &Deployment) -> bool {
         status.available_replicas,
     ]
     .map(|count| count.unwrap_or(0));
-    updated == wanted
-        && replicas == wanted
-        && available == wanted
+    [updated, replicas, available].map(i64::from) == [wanted; 3]
         && status.observed_generation >= deployment.metadata.generation
 }
 

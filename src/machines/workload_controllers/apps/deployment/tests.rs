@@ -77,7 +77,7 @@ fn step(deployment: &mut Deployment, all: &mut Vec<ReplicaSet>, ready: i32) -> b
     let mut left = ready;
     for set in all.iter_mut() {
         let before = set.status.clone().unwrap_or_default();
-        let wanted = size(set);
+        let wanted = deployment_util::int32(size(set));
         let available = before.available_replicas.unwrap_or(0).min(wanted);
         let more = (wanted - available).min(left);
         left -= more;
@@ -120,6 +120,7 @@ proptest! {
         sync_until_stable(&mut web, &mut all, ready);
         let (most, least) = {
             let (surge, missing) = deployment_util::resolve_fenceposts(&web);
+            let replicas = i64::from(replicas);
             (replicas + surge, replicas - missing)
         };
         web.spec = deployment(replicas, surge, missing, "a:2").spec;
@@ -131,8 +132,8 @@ proptest! {
                 break;
             }
             if rescale.is_none_or(|(at, _)| round < at) {
-                let total: i32 = all.iter().map(size).sum();
-                let running: i32 = all.iter().map(deployment_util::available).sum();
+                let total: i64 = all.iter().map(size).sum();
+                let running: i64 = all.iter().map(deployment_util::available).sum();
                 prop_assert!(total <= most, "{total} pods, at most {most}");
                 prop_assert!(running >= least, "{running} available, at least {least}");
             }

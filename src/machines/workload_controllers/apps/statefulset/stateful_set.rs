@@ -10,7 +10,9 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 
 use super::identity;
-use super::stateful_set_control::{PodAction, Revisions, StatefulSetPlan, update_stateful_set};
+use super::stateful_set_control::{
+    PodAction, Revisions, StatefulSetPlan, status, update_stateful_set,
+};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::apps::controller_history::ControllerHistory;
@@ -104,8 +106,11 @@ impl Reconciler for StatefulSetController {
             update: &update_name,
         };
         let now = self.context.clock.now();
-        let StatefulSetPlan { actions: steps, .. } =
-            update_stateful_set(set, spec, &owned, revisions, now);
+        let burst = self.control.burst_replicas(set);
+        let StatefulSetPlan {
+            actions: steps,
+            is_partial,
+        } = update_stateful_set(set, spec, &owned, revisions, burst, now);
         let template =
             ControllerHistory::template(current).unwrap_or_else(|| spec.template.clone());
         for step in steps {
@@ -113,16 +118,11 @@ impl Reconciler for StatefulSetController {
                 .await?;
         }
         let uid = set.uid().unwrap_or_default();
-        let after = update_stateful_set(
-            set,
-            spec,
-            &self.pods.by_index(CONTROLLER_UID_INDEX, &uid),
-            revisions,
-            now,
-        );
-        if set.status.as_ref() != Some(&after.status) {
+        let pods = self.pods.by_index(CONTROLLER_UID_INDEX, &uid);
+        let after = status(set, spec, &pods, revisions, now);
+        if set.status.as_ref() != Some(&after) {
             let next = StatefulSet {
-                status: Some(after.status),
+                status: Some(after),
                 ..set.clone()
             };
             reconciler::write_status(&self.context.client, &self.sets, &next).await?;
@@ -137,6 +137,8 @@ impl Reconciler for StatefulSetController {
             .await?;
         let wait = spec.min_ready_seconds.filter(|s| *s > 0);
         let wait = wait.and_then(|s| min_next_availability_check(&owned, s, now));
+        let more = is_partial.then(|| self.control.retry_after(set));
+        let wait = [wait, more].into_iter().flatten().min();
         Ok(wait.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 }
@@ -212,6 +214,7 @@ impl StatefulSetController {
         let (name, owner) = (pod.name_any(), set.name_any());
         match api.create(&PostParams::default(), &pod).await {
             Ok(pod) => {
+                self.control.count_created(set, 1);
                 self.pods.observe_write(Arc::new(pod));
                 let text = format!("create Pod {name} in StatefulSet {owner} successful");
                 self.recorder

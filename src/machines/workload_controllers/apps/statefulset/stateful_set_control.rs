@@ -10,6 +10,7 @@ use kube::ResourceExt;
 
 use super::identity::{ordinal, revision_of};
 use crate::pods;
+use kueue_lab_runtime::BURST_REPLICAS;
 
 /// One change of a pod.
 #[derive(Clone, Debug)]
@@ -25,11 +26,12 @@ pub(super) enum PodAction {
     Delete(Arc<Pod>, Option<String>),
 }
 
-/// The changes of one sync, and the status before them.
-#[derive(Debug)]
+/// The changes of one sync.
+#[derive(Debug, Default)]
 pub(super) struct StatefulSetPlan {
     pub(super) actions: Vec<PodAction>,
-    pub(super) status: StatefulSetStatus,
+    /// Whether more pods are missing or surplus than are created and deleted.
+    pub(super) is_partial: bool,
 }
 
 /// The names of the current and the update revision.
@@ -39,21 +41,18 @@ pub(super) struct Revisions<'a> {
     pub(super) update: &'a str,
 }
 
-/// The plan for the pods that the set controls.
+/// The plan for the pods that the set controls; it creates at most `burst_replicas` pods.
 pub(super) fn update_stateful_set(
     set: &StatefulSet,
     spec: &StatefulSetSpec,
     owned: &[Arc<Pod>],
     revisions: Revisions<'_>,
+    burst_replicas: usize,
     now: Timestamp,
 ) -> StatefulSetPlan {
-    let status = status(set, spec, owned, revisions, now);
-    let mut decision = StatefulSetPlan {
-        actions: Vec::new(),
-        status,
-    };
+    let mut decision = StatefulSetPlan::default();
     if set.metadata.deletion_timestamp.is_none() {
-        decision.plan_pods(set, spec, owned, revisions, now);
+        decision.plan_pods(set, spec, owned, revisions, burst_replicas, now);
     }
     decision
 }
@@ -71,6 +70,7 @@ impl StatefulSetPlan {
         spec: &StatefulSetSpec,
         owned: &[Arc<Pod>],
         revisions: Revisions<'_>,
+        burst_replicas: usize,
         now: Timestamp,
     ) {
         let ordered = spec.pod_management_policy.as_deref() != Some("Parallel");
@@ -82,9 +82,16 @@ impl StatefulSetPlan {
         let available =
             |pod: &Pod| is_running_and_ready(pod) && pods::is_available(pod, min_ready, now);
 
+        // Ends at the burst: it visits no more ordinals than there are pods and creations.
+        let mut creations = 0;
         for ordinal in wanted.clone() {
             match by_number.get(&ordinal) {
+                None if creations == burst_replicas => {
+                    self.is_partial = true;
+                    break;
+                }
                 None => {
+                    creations += 1;
                     let current = uses_current_revision(set, spec, ordinal);
                     self.actions.push(PodAction::Create { ordinal, current });
                     if ordered {
@@ -117,7 +124,12 @@ impl StatefulSetPlan {
             .iter()
             .find(|p| !is_healthy(p))
             .map(|p| p.name_any());
+        let mut deletions = 0;
         while let Some(pod) = surplus.pop() {
+            if deletions == BURST_REPLICAS {
+                self.is_partial = true;
+                return;
+            }
             if pods::is_deleting(pod) {
                 if ordered {
                     return;
@@ -128,11 +140,12 @@ impl StatefulSetPlan {
                 return;
             }
             self.actions.push(PodAction::Delete(pod.clone(), None));
+            deletions += 1;
             if ordered {
                 return;
             }
         }
-        if self.actions.is_empty() {
+        if self.actions.is_empty() && !self.is_partial {
             self.plan_rolling_update(spec, &wanted, &by_number, revisions, &available);
         }
     }
@@ -195,7 +208,8 @@ fn is_healthy(pod: &Pod) -> bool {
     is_running_and_ready(pod) && !pods::is_deleting(pod)
 }
 
-fn status(
+/// The status of the set with the pods that it controls.
+pub(super) fn status(
     set: &StatefulSet,
     spec: &StatefulSetSpec,
     owned: &[Arc<Pod>],
