@@ -147,9 +147,10 @@ pub fn hard_limits(quota: &Value) -> ResourceList {
     pod_requests::parse_resource_list(quota.at("/spec/hard"))
 }
 
-/// The usage of a quota by the objects of one resource in its namespace.
+/// The usage of a quota with the limits `hard` by the objects of one resource in its namespace.
 pub fn calculate_usage<U: Borrow<ObjectUsage>>(
     quota: &Value,
+    hard: &ResourceList,
     usages: impl IntoIterator<Item = U>,
     now: Timestamp,
 ) -> ResourceList {
@@ -160,7 +161,7 @@ pub fn calculate_usage<U: Borrow<ObjectUsage>>(
             add_resource_list(&mut sum, &usage.at(now));
         }
     }
-    mask(sum, &hard_limits(quota))
+    mask(sum, hard)
 }
 
 #[cfg(test)]
@@ -172,7 +173,8 @@ mod tests {
     fn usage(quota: &Value, resource: &str, objects: &[Value]) -> Vec<String> {
         let evaluator = Evaluator::of("", resource);
         let usages = objects.iter().map(|object| evaluator.usage(object));
-        let used = calculate_usage(quota, usages, Timestamp::UNIX_EPOCH);
+        let hard = hard_limits(quota);
+        let used = calculate_usage(quota, &hard, usages, Timestamp::UNIX_EPOCH);
         used.iter()
             .map(|(name, amount)| format!("{name}={amount}"))
             .collect()

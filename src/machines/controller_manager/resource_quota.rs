@@ -28,6 +28,8 @@ use kueue_lab_runtime::{
 };
 
 const WORKERS: usize = 2;
+/// The group and plural name of pods.
+const PODS: (&str, &str) = ("", "pods");
 /// Batch period for changes of a namespace.
 const GATHER: Duration = Duration::from_millis(200);
 
@@ -134,20 +136,28 @@ impl ResourceQuotaController {
         let mut sum: ResourceList = hard.keys().map(|n| (n.clone(), Quantity::ZERO)).collect();
         let resources: BTreeSet<_> = hard.keys().map(|name| resource_of(name)).collect();
         let now = self.context.clock.now();
-        for (group, plural) in resources {
+        if resources.contains(&PODS) {
+            let evaluator = Evaluator::of(PODS.0, PODS.1);
+            let pods = self.pods.list_namespace(&namespace);
+            let usages = pods
+                .iter()
+                .map(|pod| evaluator.usage(&to_json(pod.as_ref())));
+            let used = kueue_lab_quota::calculate_usage(&quota, &hard, usages, now);
+            add_resource_list(&mut sum, &used);
+        }
+        // A quota may name many more resources than are served; only the objects of these are listed.
+        let kinds = self.kinds.discovered().await;
+        for kind in kinds.values() {
+            let (group, plural) = (&*kind.resource.group, &*kind.resource.plural);
+            if (group, plural) == PODS || !resources.contains(&(group, plural)) {
+                continue;
+            }
             let evaluator = Evaluator::of(group, plural);
-            let used = if matches!(evaluator, Evaluator::Pods) {
-                let pods = self.pods.list_namespace(&namespace);
-                let usages = pods
-                    .iter()
-                    .map(|pod| evaluator.usage(&to_json(pod.as_ref())));
-                kueue_lab_quota::calculate_usage(&quota, usages, now)
-            } else {
-                let content = evaluator.reads_content();
-                let objects = self.list(&namespace, group, plural, content).await?;
-                let usages = objects.iter().map(|object| evaluator.usage(object));
-                kueue_lab_quota::calculate_usage(&quota, usages, now)
-            };
+            let objects = self
+                .list(&namespace, kind, evaluator.reads_content())
+                .await?;
+            let usages = objects.iter().map(|object| evaluator.usage(object));
+            let used = kueue_lab_quota::calculate_usage(&quota, &hard, usages, now);
             add_resource_list(&mut sum, &used);
         }
         Ok(sum
@@ -160,16 +170,9 @@ impl ResourceQuotaController {
     async fn list(
         self: &Arc<Self>,
         namespace: &str,
-        group: &str,
-        plural: &str,
+        kind: &DiscoveredKind,
         content: bool,
     ) -> Result<Vec<Value>, kube::Error> {
-        let kinds = self.kinds.discovered().await;
-        let mut known = kinds.values();
-        let found = known.find(|k| k.resource.group == group && k.resource.plural == plural);
-        let Some(kind) = found else {
-            return Ok(Vec::new());
-        };
         self.start_monitor(kind);
         let client = self.context.client.clone();
         let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind.resource);

@@ -106,7 +106,7 @@ fn check_quota(
     }
     let r = write.request;
     let usages = write.reader.quota_usages(r.group, r.resource, r.namespace);
-    let used = calculate_usage(quota, usages, write.now);
+    let used = calculate_usage(quota, &hard, usages, write.now);
     let have = |n: &String| used.get(n).copied().unwrap_or(Quantity::ZERO);
     let over = |n: &&String| wanted.get(*n).is_some_and(|w| have(n) + *w > hard[*n]);
     let exceeded: Vec<&String> = wanted.keys().filter(over).collect();
