@@ -29,10 +29,9 @@ pub struct TopologyDomainAssignment {
 pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     let mut domains = Vec::new();
     for slice in &assignment.slices {
-        for i in 0..usize::try_from(slice.domain_count)
-            .unwrap_or(0)
-            .min(MAX_DOMAINS)
-        {
+        let left = MAX_ALL_DOMAINS.saturating_sub(domains.len());
+        let count = usize::try_from(slice.domain_count).unwrap_or(0);
+        for i in 0..count.min(MAX_DOMAINS).min(left) {
             let values = (0..assignment.levels.len())
                 .map(|level| {
                     slice
@@ -76,6 +75,8 @@ pub fn assigned_node_names(assignment: &api::TopologyAssignment) -> impl Iterato
 
 /// The maximum number of domains in one slice of an assignment, as the API validates.
 pub(crate) const MAX_DOMAINS: usize = 100_000;
+/// The maximum number of domains of an assignment.
+const MAX_ALL_DOMAINS: usize = 1_000_000;
 
 fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> String {
     if let Some(universal) = &values.universal {

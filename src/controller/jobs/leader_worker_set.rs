@@ -33,7 +33,8 @@ use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_runtime::{
-    Api, Change, Informer, ObjectKey, ReconcileResult, WorkQueue, object_reference,
+    Api, BucketRateLimiter, Change, Informer, ObjectKey, ReconcileResult, WorkQueue,
+    object_reference,
 };
 
 /// The framework name in the configuration.
@@ -171,23 +172,36 @@ pub(crate) fn start(env: &IntegrationContext, stateful_sets: &Informer<StatefulS
     });
     leader_worker_set_pods::add_event_handlers(env, stateful_sets, &queue);
     let (env_, stateful_sets) = (env.clone(), stateful_sets.clone());
+    let limiter = Arc::new(BucketRateLimiter::default());
     queue.run(&env.shared.ctx, FRAMEWORK, 1, move |key| {
         let (env, sets, stateful_sets) = (env_.clone(), sets.clone(), stateful_sets.clone());
+        let limiter = limiter.clone();
         async move {
             // Before the first lists complete, pods would be ungated as those of deleted sets.
             sets.wait_for_cache_sync().await;
             stateful_sets.wait_for_cache_sync().await;
             let lws = sets.get(&key);
             let lws = lws.as_deref();
+            let mut is_partial = false;
             if let Some(lws) = lws {
                 if !is_managed(&env, lws).await {
                     return Ok::<_, JobError>(ReconcileResult::Done);
                 }
-                reconcile_workloads(&env, lws).await?;
+                let now = || env.shared.ctx.clock.now();
+                let burst = limiter.available(&key, now());
+                let created;
+                (created, is_partial) = reconcile_workloads(&env, lws, burst).await?;
+                limiter.take(&key, created, now());
             }
             // After the Workloads, so that they exist.
             leader_worker_set_pods::reconcile_pods(&env, &key, lws, &stateful_sets).await?;
-            Ok(ReconcileResult::Done)
+            Ok(match is_partial {
+                true => {
+                    let now = env.shared.ctx.clock.now();
+                    ReconcileResult::RequeueAfter(limiter.retry_after(&key, now))
+                }
+                false => ReconcileResult::Done,
+            })
         }
     });
 }
@@ -211,11 +225,13 @@ async fn is_managed(env: &IntegrationContext, lws: &LeaderWorkerSet) -> bool {
     })
 }
 
-/// Creates, updates and deletes Workloads, so that each group has one.
+/// Creates, updates and deletes Workloads, so that each group has one. Creates at most `burst_replicas`; returns
+/// the number of created ones, and whether more are missing.
 async fn reconcile_workloads(
     env: &IntegrationContext,
     lws: &LeaderWorkerSet,
-) -> Result<(), JobError> {
+    burst_replicas: usize,
+) -> Result<(usize, bool), JobError> {
     let mut known = env.workloads_owned_by(&GVK, &lws.metadata);
     let uid = object_meta::uid(&lws.metadata);
     known.retain(|wl| {
@@ -228,13 +244,32 @@ async fn reconcile_workloads(
         .collect();
     let remote = object_meta::label(&lws.metadata, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
     let (mut to_create, mut to_update) = (Vec::new(), Vec::new());
+    let mut absent = 0;
+    let mut is_partial = false;
     for index in 0..lws.workload_count() {
+        if absent == burst_replicas {
+            is_partial = true;
+            break;
+        }
         let name = group_workload_name(env, lws, &index.to_string());
         match others.remove(&name) {
             Some(wl) => to_update.push(wl),
-            None if !remote => to_create.push((name, index)),
-            None => {}
+            None => {
+                absent += 1;
+                if !remote {
+                    to_create.push((name, index));
+                }
+            }
         }
+    }
+    if is_partial {
+        // Those of later groups stay. In a worker cluster others create the missing ones.
+        others.retain(|_, wl| {
+            let index = predicates::annotation(wl, c::COMPONENT_WORKLOAD_INDEX_ANNOTATION);
+            let index = index.and_then(|index| index.parse::<i32>().ok());
+            index.is_none_or(|index| index >= lws.workload_count())
+        });
+        is_partial = !remote;
     }
     let created = join_all(
         to_create
@@ -254,9 +289,17 @@ async fn reconcile_workloads(
         let message = format!("Created Workload: {}", predicates::key(wl));
         env.record_normal_event(object_reference(lws), event::CREATED_WORKLOAD, message);
     }
+    let number = created
+        .iter()
+        .filter(|wl| matches!(wl, Ok(Some(_))))
+        .count();
     let created = created.into_iter().map(|created| created.map(drop));
     let deleted = deleted.into_iter().map(|deleted| deleted.map(drop));
-    created.chain(updated).chain(deleted).collect()
+    created
+        .chain(updated)
+        .chain(deleted)
+        .collect::<Result<(), _>>()?;
+    Ok((number, is_partial))
 }
 
 /// Creates the Workload of a group. None if it exists.

@@ -91,9 +91,15 @@ fn assign_gated_pods_to_domains_by_ranks(
             i64::from(request.sub_group_count.filter(|n| *n > 0)?),
         )),
     };
-    let domains = assignment.domains.iter().enumerate();
-    let of_rank: Vec<usize> = domains
-        .flat_map(|(i, domain)| (0..domain.count).map(move |_| i))
+    // The rank after the last one of each domain.
+    let mut end = 0i64;
+    let ends: Vec<i64> = assignment
+        .domains
+        .iter()
+        .map(|domain| {
+            end = end.saturating_add(domain.count.max(0).into());
+            end
+        })
         .collect();
     let mut by_rank: BTreeMap<i64, &Arc<Pod>> = BTreeMap::new();
     for pod in pods {
@@ -103,9 +109,10 @@ fn assign_gated_pods_to_domains_by_ranks(
             Some((label, groups)) => {
                 let size = count / groups;
                 let group = number(pod, label, groups)?;
-                (position < size).then_some(position + group * size)?
+                (position < size).then_some(position.saturating_add(group.saturating_mul(size)))?
             }
-        } - ranks.offset;
+        }
+        .saturating_sub(ranks.offset);
         let fits = (0..count).contains(&rank);
         if !fits || by_rank.insert(rank, pod).is_some() {
             return None;
@@ -113,7 +120,10 @@ fn assign_gated_pods_to_domains_by_ranks(
     }
     let mut chosen = Vec::new();
     for (rank, pod) in by_rank {
-        let domain = *of_rank.get(usize::try_from(rank).ok()?)?;
+        let domain = ends.partition_point(|end| *end <= rank);
+        if domain == ends.len() {
+            return None;
+        }
         if has_topology_gate(pod) {
             chosen.push((pod.clone(), domain));
         } else if domain_values(pod, &assignment.levels) != assignment.domains[domain].values {

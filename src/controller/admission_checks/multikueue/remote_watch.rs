@@ -119,7 +119,7 @@ pub(super) async fn consume_watch(
                 object.metadata.namespace.unwrap_or_default(),
                 object.metadata.name.unwrap_or_default(),
             )],
-            WatchedKind::Job(adapter) => adapter.workload_keys(&object, &mk.shared.settings),
+            WatchedKind::Job(adapter) => adapter.workload_keys(&object, &mk.shared),
         };
         for key in keys {
             if mk.shared.informers.workloads.get(&key).is_some() {

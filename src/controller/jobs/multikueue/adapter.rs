@@ -288,20 +288,16 @@ impl Adapter {
         ignore_not_found(deleted.map(drop).map_err(JobError::from))
     }
 
-    /// The Workloads of a job in a worker cluster.
+    /// The Workloads of a job in a worker cluster; of a job with several, those that exist.
     pub(crate) fn workload_keys(
         &self,
         job: &DynamicObject,
-        settings: &crate::Settings,
+        shared: &ControllerContext,
     ) -> Vec<ObjectKey> {
-        let meta = &job.metadata;
+        let (meta, settings) = (&job.metadata, &shared.settings);
         let namespace = object_meta::namespace(meta);
         if let Sync::LeaderWorkerSet = self.sync {
-            let names = group_workload_names(job, settings);
-            return names
-                .into_iter()
-                .map(|name| ObjectKey::new(namespace, name))
-                .collect();
+            return group_workload_keys(job, namespace, shared);
         }
         let name = job_annotations::prebuilt_workload_name(meta, &settings.gates);
         name.map(|name| ObjectKey::new(namespace, name))
@@ -348,18 +344,29 @@ fn replicas(lws: &DynamicObject) -> Result<i32, String> {
     Ok(replicas)
 }
 
-fn group_workload_names(lws: &DynamicObject, settings: &crate::Settings) -> Vec<String> {
+fn group_workload_keys(
+    lws: &DynamicObject,
+    namespace: &str,
+    shared: &ControllerContext,
+) -> Vec<ObjectKey> {
     let meta = &lws.metadata;
     let origin = object_meta::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION);
     let (Some(uid), Ok(replicas)) = (origin, replicas(lws)) else {
         return Vec::new();
     };
-    let short = settings.enabled(Feature::ShortWorkloadNames);
-    let name = object_meta::name(meta);
-    (0..replicas)
-        .map(|index| {
-            leader_worker_set::workload_name_of_group(name, uid, &index.to_string(), short)
+    let short = shared.settings.enabled(Feature::ShortWorkloadNames);
+    let set = object_meta::name(meta);
+    let is_of_group = |wl: &Workload| {
+        workload_index(wl).is_some_and(|index| {
+            let name =
+                || leader_worker_set::workload_name_of_group(set, uid, &index.to_string(), short);
+            i64::from(index) < i64::from(replicas) && predicates::name(wl) == name()
         })
+    };
+    let workloads = shared.informers.workloads.list_namespace(namespace);
+    let of_groups = workloads.iter().filter(|wl| is_of_group(wl));
+    of_groups
+        .map(|wl| ObjectKey::new(namespace, predicates::name(wl)))
         .collect()
 }
 
