@@ -1,10 +1,12 @@
 //! [`WorkQueue`]: client-go's rate limiting work queue. Each key is queued at most once and is
 //! processed by at most one worker at a time.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,8 +188,10 @@ where
             context.tasks.spawn(name, async move {
                 loop {
                     let key = queue.get().await;
-                    let result = reconcile(key.clone()).await;
-                    queue.handle_result(name, key, result);
+                    let result = AssertUnwindSafe(reconcile(key.clone()))
+                        .catch_unwind()
+                        .await;
+                    queue.handle_result(name, key, result.unwrap_or_else(recover_panic));
                 }
             });
         }
@@ -253,6 +257,17 @@ where
             }
         }
     }
+}
+
+/// A panic as the error of its reconcile, controller-runtime's `RecoverPanic`: the key is retried with backoff, and
+/// the worker continues with others.
+fn recover_panic(panic: Box<dyn Any + Send>) -> Result<ReconcileResult, String> {
+    let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(message), _) => message,
+        (_, Some(message)) => message.as_str(),
+        _ => "no message",
+    };
+    Err(format!("panic: {message} [recovered]"))
 }
 
 impl<K: Clone + Eq + Hash> State<K> {
