@@ -13,6 +13,7 @@ mod priority_and_fairness;
 mod request_deadline;
 mod request_stack;
 pub(crate) mod secure_serving;
+mod serving_runtime;
 pub(crate) mod tls;
 pub(crate) mod tower_service;
 

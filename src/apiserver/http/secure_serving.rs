@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::request_stack::request_stack;
+use super::serving_runtime::ServingRuntime;
 use super::tls::{self, SERVER_NAMES};
 use crate::auth::certificates::{ClientCertificateVerifier, TlsError};
 use crate::bootstrap::KUBERNETES_SERVICE_IP;
@@ -95,6 +96,7 @@ pub struct ServingHandle {
     shutdown_delay: Duration,
     stop: CancellationToken,
     server: JoinHandle<()>,
+    _runtime: ServingRuntime,
 }
 
 /// State shared by all connections.
@@ -124,9 +126,10 @@ impl ServerState {
     ) -> Result<ServingHandle, ServeError> {
         let address = SocketAddr::new(options.address, options.port);
         let listen = |source| ServeError::Listen { address, source };
-        let server = HttpServer::bind("apiserver", address, LISTENER_LIMITS)
-            .await
-            .map_err(listen)?;
+        let runtime = ServingRuntime::start().map_err(listen)?;
+        let bind = HttpServer::bind("apiserver", address, LISTENER_LIMITS);
+        let bound = runtime.spawn(bind).await.map_err(io::Error::other);
+        let server = bound.flatten().map_err(listen)?;
         let address = server.local_addr();
 
         let names: Vec<String> = SERVER_NAMES
@@ -170,7 +173,7 @@ impl ServerState {
         });
         self.is_shutting_down.store(false, Ordering::Relaxed);
         self.host_addresses.add_server(address.port());
-        let server = tokio::spawn(server.serve(request_stack(context), stop.clone()));
+        let server = runtime.spawn(server.serve(request_stack(context), stop.clone()));
         Ok(ServingHandle {
             address,
             kubeconfig,
@@ -179,6 +182,7 @@ impl ServerState {
             shutdown_delay: options.shutdown_delay,
             stop,
             server,
+            _runtime: runtime,
         })
     }
 }
