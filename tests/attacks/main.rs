@@ -5,6 +5,7 @@
 
 mod connection;
 mod connections;
+mod counts;
 mod decoders;
 mod host_addresses;
 mod load_generator;

@@ -4,6 +4,7 @@
 
 mod autoscaler;
 mod cluster_fixture;
+mod counts;
 mod jobs;
 mod node_failures;
 mod nodes;
