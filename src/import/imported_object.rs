@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use kueue_lab_json::ValueExt;
 use serde_json::{Value, json};
 
+use super::last_applied::upgrade_managed_fields;
+
 /// The label of the nodes of a lab, whose Pods are simulated.
 const MANAGED_NODE: &str = "kueue-lab.dev/managed";
 /// The annotation with the duration of a Pod's containers.
@@ -13,7 +15,7 @@ const RUN_FOR: &str = "kueue-lab.dev/run-for";
 const FOREVER: &str = "87600h";
 
 /// Removes metadata that only the API server of the cluster understands. `managedFields` stay, except of
-/// Pods and nodes: they decide what a later apply changes.
+/// Pods and nodes: they decide what a later apply changes, with the fields of the last `kubectl apply`.
 pub(super) fn strip_metadata(object: &mut Value) {
     let has_many = matches!(object.text("/kind"), "Pod" | "Node");
     let Some(metadata) = object["metadata"].as_object_mut() else {
@@ -25,12 +27,7 @@ pub(super) fn strip_metadata(object: &mut Value) {
     if has_many {
         metadata.remove("managedFields");
     }
-    if let Some(annotations) = metadata
-        .get_mut("annotations")
-        .and_then(Value::as_object_mut)
-    {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
+    upgrade_managed_fields(object);
 }
 
 /// Removes owner references to objects that are not imported: the garbage collector would delete the

@@ -11,6 +11,7 @@ mod error;
 mod import_cluster;
 mod imported_object;
 mod job_kinds;
+mod last_applied;
 mod named_objects;
 mod owners;
 mod paged_list;

@@ -30,6 +30,9 @@ pub struct LabConfig {
     /// Whether an invalid initial preset is an error. Otherwise the lab starts without it and applies it
     /// when it is corrected.
     pub preset_must_be_valid: bool,
+    /// Whether presets take over fields of other clients, as `kubectl apply --server-side --force-conflicts` does:
+    /// for copies of a cluster.
+    pub force_conflicts: bool,
     /// Whether preset files are watched.
     pub watch: bool,
     /// Plans each save of the active preset.
@@ -94,6 +97,7 @@ impl LabConfig {
             presets: presets.into(),
             preset: None,
             preset_must_be_valid: true,
+            force_conflicts: false,
             watch: false,
             review: None,
             port: None,

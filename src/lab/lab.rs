@@ -286,6 +286,7 @@ impl Lab {
             applied_settings,
             review: config.review,
             adapt: config.role.worker_name().map(|_| without_multikueue as _),
+            force_conflicts: config.force_conflicts,
             snapshot: config.snapshot.as_ref().map(|s| s.presets.clone()),
         };
         let started = async {

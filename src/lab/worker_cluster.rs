@@ -58,6 +58,7 @@ pub(crate) fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         entropy: config.entropy.clone(),
         presets: config.presets.clone(),
         preset: config.preset.clone(),
+        force_conflicts: config.force_conflicts,
         preset_must_be_valid: config.preset_must_be_valid,
         watch: config.watch,
         review: None,

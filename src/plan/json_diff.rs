@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::object_changes::FieldChange;
-use kueue_lab_presets::PRESET_LABEL;
+use kueue_lab_presets::{PRESET_LABEL, keep_quantity_spelling};
 
 /// Metadata that a change of the object does not name.
 const IGNORED: [&str; 11] = [
@@ -65,7 +65,9 @@ pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
         }
         object
     };
-    diff("", &fields(before), &fields(after), &mut changes);
+    let (before, after) = (fields(before), fields(after));
+    let after = keep_quantity_spelling(&after, &before);
+    diff("", &before, &after, &mut changes);
     changes
 }
 
@@ -176,6 +178,10 @@ mod tests {
             r#"~ spec.resourceGroups[0].flavors (order): ["a","b"] -> ["b","a"]"#
         );
         assert!(diff_objects(&before, &before).is_empty());
+        // Equal quantities in another spelling.
+        let quota = |amount: Value| object(json!([{"name": "a", "nominalQuota": amount}]));
+        assert!(diff_objects(&quota(json!("8")), &quota(json!(8))).is_empty());
+        assert_eq!(diff_objects(&quota(json!("8")), &quota(json!(9))).len(), 1);
         // A queue that is deleted while Workloads use it.
         let mut deleted = before.clone();
         deleted["metadata"] = json!({"deletionTimestamp": "2026-08-01T12:00:00Z",

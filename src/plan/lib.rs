@@ -10,6 +10,7 @@ mod import_check;
 mod json_diff;
 mod markdown;
 mod object_changes;
+mod owner_notes;
 mod plan_error;
 mod plan_preset;
 mod preset_scope;

@@ -13,6 +13,7 @@ use kueue_lab_presets::Finding;
 
 use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
+use super::owner_notes::owner_notes;
 use super::plan_error::PlanError;
 use super::preset_scope::change_scope;
 
@@ -79,9 +80,10 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
             after,
             lab.clock().now(),
             notes(&state.summary, warnings),
+            state.taken_over.clone(),
         ))
     };
-    let (before, after, end, notes) = copy(bundle, folder, apply)??;
+    let (before, after, end, notes, taken_over) = copy(bundle, folder, apply)??;
     // The same time passes without the change.
     let wait = async |lab: &Lab| {
         wait_until_started(lab).await;
@@ -92,13 +94,10 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
     let not_compared = note_on_objects(&others);
     let notes = bundle.notes.iter().cloned().chain(notes);
     let notes = notes.chain(not_compared).collect();
-    Ok(ClusterPlan::new(
-        &bundle.cluster,
-        &before,
-        &without,
-        &after,
-        notes,
-    ))
+    let mut plan = ClusterPlan::new(&bundle.cluster, &before, &without, &after, notes);
+    let notes = owner_notes(&taken_over, &plan.objects);
+    plan.notes.extend(notes);
+    Ok(plan)
 }
 
 /// Waits until the copy has started, and returns its state.
@@ -198,6 +197,8 @@ pub(super) fn copy<T: Send>(
         from: Some(objects),
         // The nodes are those of the cluster.
         nodes_of_presets: false,
+        // The objects are those of others: the plan is that of an apply by their owner.
+        force_conflicts: true,
         // Neither copy has worker clusters: their kubeconfigs are not imported.
         role: ClusterRole::WithoutWorkers,
         ..LabConfig::embedded(clock, entropy, folder)

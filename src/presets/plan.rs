@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::quantity_spelling::equal_except_spelling;
 use super::{Manifest, ObjectKey};
 
 /// The objects as they were applied, by key.
@@ -31,7 +32,8 @@ impl Plan {
 pub fn plan(applied: &AppliedObjects, manifests: &[Manifest]) -> Plan {
     let mut plan = Plan::default();
     for (index, manifest) in manifests.iter().enumerate() {
-        if applied.get(&manifest.key) == Some(&manifest.object) {
+        let applied = applied.get(&manifest.key);
+        if applied.is_some_and(|applied| equal_except_spelling(&manifest.object, applied)) {
             plan.unchanged += 1;
         } else {
             plan.apply.push(index);

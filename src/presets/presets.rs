@@ -45,6 +45,9 @@ pub struct PresetsConfig {
     pub review: Option<Arc<dyn SaveReview>>,
     /// Changes the objects of a preset before they are applied.
     pub adapt: Option<fn(&mut Vec<Manifest>)>,
+    /// Whether fields of other clients are taken over, as with `kubectl apply --server-side --force-conflicts`.
+    /// Otherwise an object of another client whose fields differ is an error.
+    pub force_conflicts: bool,
     /// The applied state, in place of applying the active preset.
     pub snapshot: Option<PresetsSnapshot>,
 }
@@ -89,10 +92,11 @@ impl Presets {
     ) -> Result<Self, StartError> {
         let unreachable = |e: RequestError| StartError::Unreachable(e.to_string());
         let (remote, snapshot) = (ApiClient { client }, config.snapshot.take());
-        let applier = match &snapshot {
+        let mut applier = match &snapshot {
             Some(snapshot) => Applier::from_snapshot(remote, snapshot),
             None => Applier::new(remote).await.map_err(unreachable)?,
         };
+        applier.force_conflicts = config.force_conflicts;
         let (publisher, state) = StatePublisher::new(&config.folder);
         let (commands, received_commands) = mpsc::channel(16);
         let stop = CancellationToken::new();

@@ -216,7 +216,10 @@ impl Reloader {
         if self.inventory_stale {
             // Another lab has applied presets: load its inventory from the cluster.
             match Applier::new(self.applier.remote()).await {
-                Ok(applier) => self.applier = applier,
+                Ok(applier) => {
+                    self.applier = applier;
+                    self.applier.force_conflicts = self.config.force_conflicts;
+                }
                 Err(error) => {
                     tracing::debug!(%error, "cannot load the inventory, retrying");
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
@@ -431,6 +434,7 @@ impl Reloader {
             state.applied_at = Some(now);
             state.errors.clear();
             state.warnings = warnings;
+            state.taken_over = outcome.taken_over;
         });
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Finding, Sample};
+use super::{Finding, Sample, TakenOverFields};
 
 /// One preset of the folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub struct PresetsState {
     pub errors: Vec<Finding>,
     /// Warnings about the applied files.
     pub warnings: Vec<Finding>,
+    /// Fields of other clients that the last apply took over.
+    pub taken_over: Vec<TakenOverFields>,
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod check_victims;
 mod clean_up;
 mod comparison;
 mod coverage;
+mod deadline_speed;
 mod duration;
 mod environment;
 mod expect;

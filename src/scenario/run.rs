@@ -1,6 +1,7 @@
 //! Runs a scenario on a lab.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use super::actions::preset_error;
 use super::clean_up::ScenarioCleanUp;
 use super::coverage::{Parts, record_preemptions};
+use super::deadline_speed::{Deadline, DeadlineSpeed};
 use super::duration::{format_duration, format_exact};
 use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
@@ -22,10 +24,6 @@ use super::watched_kinds::watched_kinds;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::LabActivity;
 use kueue_lab_yaml::Position;
-
-/// The minimum timeout of an expectation in real time, whatever the speed, unless its own timeout is
-/// shorter.
-const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long after a change its Event is recorded at most, in real time.
 const EVENT_DELAY: Duration = Duration::from_millis(50);
@@ -121,14 +119,18 @@ pub(super) async fn run_scenario_on(
         never: Vec::new(),
         is_invalid: false,
         failure: None,
+        speed: Arc::new(DeadlineSpeed::new(&environment.clock)),
         started,
         observer,
     };
     run.observer.progress(&run.progress);
+    let speed = run.speed.clone();
     let steps = run.run_steps(scenario);
     let limit = async {
-        let limit = scale_timeout(&environment.clock, scenario.timeout);
-        environment.clock.sleep(limit).await;
+        let limit = Deadline::new(started, scenario.timeout);
+        environment.clock.sleep_until(limit.slow_from()).await;
+        speed.limit(limit.speed());
+        environment.clock.sleep_until(limit.end).await;
     };
     let exceeds_real_limit = async {
         match real_limit {
@@ -203,6 +205,8 @@ pub(super) struct ScenarioRun<'a> {
     /// Whether the scenario names objects that do not exist.
     is_invalid: bool,
     pub(super) failure: Option<Box<StepFailure>>,
+    /// The speed of the lab near a deadline.
+    speed: Arc<DeadlineSpeed>,
     pub(super) observed: ObservedState,
     pub(super) clean_up: ScenarioCleanUp,
     /// The kinds of written objects.
@@ -223,7 +227,7 @@ pub(super) struct ScenarioRun<'a> {
 /// An expectation that is not yet met for as long as it must hold.
 struct PendingExpectation<'e> {
     expectation: &'e Expectation,
-    deadline: Timestamp,
+    deadline: Deadline,
     met_at: Option<Timestamp>,
 }
 
@@ -373,14 +377,19 @@ impl ScenarioRun<'_> {
             .iter()
             .map(|expectation| PendingExpectation {
                 expectation,
-                deadline: match at_once && !expectation.has_timeout {
-                    true => start,
-                    false => add_duration(start, scale_timeout(&clock, expectation.timeout)),
-                },
+                deadline: Deadline::new(
+                    start,
+                    match at_once && !expectation.has_timeout {
+                        true => Duration::ZERO,
+                        false => expectation.timeout,
+                    },
+                ),
                 met_at: None,
             })
             .collect();
         let delay = EVENT_DELAY.mul_f64(clock.speed());
+        let speed = self.speed.clone();
+        let _restores_speed = speed.restored_at_end();
         let mut reached: VecDeque<(Timestamp, String)> = VecDeque::new();
         loop {
             self.report_job_events();
@@ -397,14 +406,14 @@ impl ScenarioRun<'_> {
                             remaining.push(one);
                         }
                     }
-                    Err(mismatch) if now >= one.deadline || one.met_at.is_some() => {
+                    Err(mismatch) if now >= one.deadline.end || one.met_at.is_some() => {
                         for (_, met) in reached {
                             self.report(TimelineEntryKind::ExpectationMet, &met);
                         }
                         let within = format_duration(one.expectation.timeout);
                         let how = match one.met_at {
                             Some(_) => Some("met, but did not hold".to_owned()),
-                            None if one.deadline == start => None,
+                            None if one.deadline.end == start => None,
                             None => Some(format!("not within {within}")),
                         };
                         let (at, expected) =
@@ -423,7 +432,9 @@ impl ScenarioRun<'_> {
                 self.report(TimelineEntryKind::ExpectationMet, &met);
             }
             let next_report = reached.front().map(|(at, _)| *at);
-            let next_check = pending.iter().map(PendingExpectation::next_check).min();
+            let next_check = pending.iter().map(|one| one.next_check(now)).min();
+            let waiting = pending.iter().filter(|one| one.met_at.is_none());
+            speed.set(waiting.map(|one| one.deadline), now);
             let Some(next) = next_report.into_iter().chain(next_check).min() else {
                 return Ok(());
             };
@@ -501,18 +512,15 @@ impl ScenarioRun<'_> {
 
 impl PendingExpectation<'_> {
     /// The time of the next check even if nothing changes.
-    fn next_check(&self) -> Timestamp {
+    fn next_check(&self, now: Timestamp) -> Timestamp {
         match self.met_at {
             Some(met) => add_duration(met, self.expectation.holds),
-            None => self.deadline,
+            None => match self.deadline.slow_from() {
+                slow_from if slow_from > now => slow_from,
+                _ => self.deadline.end,
+            },
         }
     }
-}
-
-/// The timeout in lab time. At a high speed a timeout can be too short in real time, so it is raised to
-/// [`MIN_WALL_CLOCK_TIMEOUT`] of real time, or to its own length if that is less.
-fn scale_timeout(clock: &Clock, timeout: Duration) -> Duration {
-    timeout.max(timeout.min(MIN_WALL_CLOCK_TIMEOUT).mul_f64(clock.speed()))
 }
 
 pub(super) fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
@@ -520,22 +528,4 @@ pub(super) fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
         .ok()
         .and_then(|by| from.checked_add(by).ok())
         .unwrap_or(Timestamp::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timeouts_are_raised_at_high_speed() {
-        let seconds = Duration::from_secs;
-        let scaled =
-            |speed: f64, timeout: u64| scale_timeout(&Clock::scaled(speed), seconds(timeout));
-        assert_eq!(scaled(1.0, 30), seconds(30));
-        assert_eq!(scaled(0.5, 30), seconds(30));
-        // At most the timeout itself in real time.
-        assert_eq!(scaled(20.0, 5), seconds(100));
-        assert_eq!(scaled(20.0, 30), seconds(300));
-        assert_eq!(scaled(2.0, 60), seconds(60));
-    }
 }

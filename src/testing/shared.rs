@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::skipped_tests::{SkipReason, record_skip};
+
 /// The path of a file or folder in `../shared`, or `None` if it does not exist.
 ///
 /// # Panics
@@ -31,7 +33,8 @@ pub fn has_tool(program: &str, arguments: &[&str]) -> bool {
     command.args(arguments).stdin(Stdio::null());
     let found = command.output().is_ok_and(|o| o.status.success());
     if !found {
-        skip(&format!("{program} is not on PATH"));
+        fail_in_ci(&format!("{program} is not on PATH"));
+        record_skip(SkipReason::Tool(program));
     }
     found
 }
@@ -54,7 +57,11 @@ fn existing(path: PathBuf) -> Option<PathBuf> {
 /// # Panics
 /// If the environment has `CI=true`.
 pub fn skip(reason: &str) {
+    fail_in_ci(reason);
+    record_skip(SkipReason::Other(reason));
+}
+
+fn fail_in_ci(reason: &str) {
     let ci = std::env::var("CI").is_ok_and(|value| value == "true");
     assert!(!ci, "{reason}, and CI=true");
-    println!("skipped: {reason}");
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod imports;
+mod owners;
 mod plans;
 mod presets;
 mod random_cluster;

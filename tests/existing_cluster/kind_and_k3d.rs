@@ -135,7 +135,8 @@ fn has_engine() -> bool {
     let there = |name: &&str| std::path::Path::new("/usr/bin").join(name).exists();
     let found = ["docker", "podman", "kind", "k3d"].iter().any(there);
     if found {
-        println!("skipped: this machine has container tools in /usr/bin");
+        let reason = "this machine has container tools in /usr/bin";
+        kueue_lab_testing::record_skip(kueue_lab_testing::SkipReason::Other(reason));
     }
     found
 }

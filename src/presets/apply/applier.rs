@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::dry_run::LiveState;
 use super::rollback::RollbackStep;
+use super::take_over::TakenOverFields;
 use crate::api_client::{ApiClient, RequestError, RestMapping};
 use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
@@ -31,6 +32,8 @@ pub(crate) struct ApplyOutcome {
     pub(crate) unchanged: usize,
     /// Warnings.
     pub(crate) warnings: Vec<Finding>,
+    /// Fields of other clients that were taken over.
+    pub(crate) taken_over: Vec<TakenOverFields>,
 }
 
 impl ApplyOutcome {
@@ -95,6 +98,8 @@ pub(crate) struct Applier {
     pub(crate) applied_objects: AppliedObjects,
     /// API versions of the applied objects.
     pub(crate) versions: BTreeMap<ObjectKey, String>,
+    /// Whether fields of other clients are taken over; otherwise they are conflicts.
+    pub(crate) force_conflicts: bool,
 }
 
 /// The REST mapping of a manifest's kind.
@@ -114,6 +119,8 @@ pub(super) struct ResolvedPlan<'m> {
     pub(super) namespaces: BTreeMap<String, bool>,
     /// The live state of each manifest to apply, by index.
     pub(super) live_states: BTreeMap<usize, LiveState>,
+    /// The objects to apply, by index, with the quantities as the cluster spells them.
+    pub(super) objects: BTreeMap<usize, Value>,
     /// Manifests whose objects must be deleted and created again, by index.
     pub(super) recreate: BTreeSet<usize>,
 }
@@ -127,6 +134,7 @@ impl Applier {
             kinds: DiscoveryCache::default(),
             applied_objects: AppliedObjects::new(),
             versions: BTreeMap::new(),
+            force_conflicts: false,
         };
         for item in inventory.objects {
             applier
@@ -144,6 +152,7 @@ impl Applier {
             kinds: snapshot.kinds.clone(),
             applied_objects: snapshot.applied_objects.clone(),
             versions: snapshot.versions.clone(),
+            force_conflicts: false,
         }
     }
 
@@ -168,6 +177,7 @@ impl Applier {
             kinds,
             namespaces: BTreeMap::new(),
             live_states: BTreeMap::new(),
+            objects: BTreeMap::new(),
             recreate: BTreeSet::new(),
         };
         self.dry_run(&mut resolved, &mut outcome).await?;

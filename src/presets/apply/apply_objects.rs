@@ -42,10 +42,11 @@ impl Applier {
             if replace || live_state == LiveState::Terminating {
                 self.delete_and_wait(manifest, kind, replace).await?;
             }
-            let object = with_preset_label(&manifest.object, resolved.preset, managed);
+            let object = resolved.objects.get(&index).unwrap_or(&manifest.object);
+            let object = with_preset_label(object, resolved.preset, managed);
             let mode = ApplyMode {
                 dry_run: false,
-                force: managed,
+                force: managed || self.force_conflicts,
             };
             match self.remote.apply(kind, &manifest.key, &object, mode).await {
                 Ok(_) => {

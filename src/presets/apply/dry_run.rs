@@ -5,6 +5,7 @@ use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_prese
 use super::field_conflicts;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
 use crate::preset_label::is_managed;
+use crate::quantity_spelling::keep_quantity_spelling;
 use crate::{Finding, Manifest, ObjectKey};
 use std::collections::BTreeSet;
 
@@ -32,22 +33,29 @@ impl Applier {
         self.report_unchanged(resolved, outcome).await?;
         for &index in &resolved.plan.apply {
             let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
-            let live_state = match self.remote.get(kind, &manifest.key).await {
-                Ok(None) => LiveState::Absent,
-                Ok(Some(o)) if !o["metadata"]["deletionTimestamp"].is_null() => {
-                    LiveState::Terminating
-                }
-                Ok(Some(o)) if is_managed(&o) => LiveState::Managed,
-                Ok(Some(_)) => LiveState::Unmanaged,
-                Err(e) if e.is_not_found() => LiveState::Absent,
+            let live = match self.remote.get(kind, &manifest.key).await {
+                Ok(live) => live,
+                Err(e) if e.is_not_found() => None,
                 Err(e) => return Err(e.into()),
             };
+            let live_state = match &live {
+                None => LiveState::Absent,
+                Some(o) if !o["metadata"]["deletionTimestamp"].is_null() => LiveState::Terminating,
+                Some(o) if is_managed(o) => LiveState::Managed,
+                Some(_) => LiveState::Unmanaged,
+            };
             resolved.live_states.insert(index, live_state);
+            let object = match &live {
+                Some(live) => keep_quantity_spelling(&manifest.object, live),
+                None => manifest.object.clone(),
+            };
             if depends_on_preset_objects(resolved, index) || live_state == LiveState::Terminating {
                 continue;
             }
             let managed = live_state != LiveState::Unmanaged;
-            let object = with_preset_label(&manifest.object, resolved.preset, managed);
+            let labelled = with_preset_label(&object, resolved.preset, managed);
+            resolved.objects.insert(index, object);
+            let object = labelled;
             if live_state == LiveState::Absent && self.was_applied(manifest) {
                 outcome
                     .warnings
@@ -66,6 +74,16 @@ impl Applier {
             {
                 let warnings = changes.iter().map(|change| change.overwritten(manifest));
                 outcome.warnings.extend(warnings);
+                reply = dry_run(true).await;
+            }
+            if let (true, LiveState::Unmanaged, Some(live)) =
+                (self.force_conflicts, live_state, &live)
+            {
+                let status = reply.as_ref().err().and_then(RequestError::status);
+                let conflicts = status.and_then(field_conflicts::field_conflicts);
+                let conflicts = conflicts.unwrap_or_default();
+                let taken_over = self.take_over(kind, manifest, live, conflicts).await?;
+                outcome.taken_over.extend(taken_over);
                 reply = dry_run(true).await;
             }
             match reply {
@@ -116,13 +134,14 @@ impl Applier {
                 continue;
             }
             let kind = &resolved.kinds[index].kind;
-            if self.remote.get(kind, &manifest.key).await?.is_none() {
+            let Some(live) = self.remote.get(kind, &manifest.key).await? else {
                 outcome
                     .warnings
                     .push(field_conflicts::deleted(manifest, false));
                 continue;
-            }
-            let object = with_preset_label(&manifest.object, resolved.preset, true);
+            };
+            let object = keep_quantity_spelling(&manifest.object, &live);
+            let object = with_preset_label(&object, resolved.preset, true);
             let mode = ApplyMode {
                 dry_run: true,
                 force: false,

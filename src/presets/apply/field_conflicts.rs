@@ -18,9 +18,9 @@ static MANAGER: LazyLock<Option<Regex>> =
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FieldConflict {
     /// The field, such as `spec.cohortName`.
-    field: String,
+    pub(super) field: String,
     /// The field manager of the client.
-    manager: String,
+    pub(super) manager: String,
 }
 
 impl FieldConflict {

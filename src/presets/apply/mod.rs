@@ -7,6 +7,8 @@ mod dry_run;
 mod field_conflicts;
 mod prune;
 mod rollback;
+mod take_over;
 
 pub(super) use applier::{Applier, ApplyError};
 pub use field_conflicts::SCENARIO_MANAGER;
+pub use take_over::TakenOverFields;
