@@ -1,9 +1,10 @@
 //! Opens a data directory, or creates it.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::fs::{DirBuilder, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_lab_host::FILE_LIMIT;
@@ -12,9 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::database_source::{DatabaseFile, database_options};
 use super::directory_lock::{self, DirectoryLock};
-use super::error::DataDirError;
-use super::object_database::ObjectDatabase;
+use super::error::{DamagedFile, DataDirError};
+use super::object_database::{ObjectDatabase, committed_batches};
 use super::private_file;
+use super::space_reserve::{self, SpaceReserve};
+use super::start_record::{self, StartRecord};
 use kueue_lab_apiserver::Credentials;
 use kueue_lab_apiserver::storage::{Persistence, RestoredState};
 use kueue_lab_clock::Clock;
@@ -46,7 +49,7 @@ pub struct DataDir {
     last_time: Option<Timestamp>,
     content: Option<(ObjectDatabase, RestoredState)>,
     is_new: bool,
-    _lock: DirectoryLock,
+    lock: Arc<DirectoryLock>,
 }
 
 impl DataDir {
@@ -57,18 +60,16 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         create_dir(path)?;
         check_entries(path)?;
-        let lock = DirectoryLock::acquire(path)?;
-        let cluster = read_cluster_file(path)?;
+        let lock = Arc::new(DirectoryLock::acquire(path)?);
+        let cluster = check_files(path)?;
         let is_new = cluster.is_none();
         let credentials = credentials(path, is_new)?;
         let objects = path.join(OBJECTS_FILE);
-        match is_new {
-            true => create_database(&objects)?,
-            false => check_database(&objects)?,
+        if is_new {
+            create_database(&objects)?;
         }
-        let file = DatabaseFile {
-            path: objects.clone(),
-        };
+        let reserve = SpaceReserve::new(path);
+        let file = DatabaseFile::new(objects.clone(), reserve);
         let opened = ObjectDatabase::open(Box::new(file));
         let (database, state, last_time) = opened.map_err(|e| database_error(&objects, e))?;
         let mut dir = Self {
@@ -78,7 +79,7 @@ impl DataDir {
             last_time,
             content: Some((database, state)),
             is_new,
-            _lock: lock,
+            lock,
         };
         if is_new {
             // Written last: a directory without it has never served a request.
@@ -86,6 +87,12 @@ impl DataDir {
             dir.write_cluster_file()?;
         }
         Ok(dir)
+    }
+
+    /// Counts this start among those that have not succeeded, until [`StartRecord::succeeded`].
+    pub fn record_start(&self) -> StartRecord {
+        let state = self.content.as_ref().map(|(_, state)| state);
+        StartRecord::new(&self.path, self.lock.clone(), state)
     }
 
     /// The directory.
@@ -106,6 +113,10 @@ impl DataDir {
     pub fn remove_new(self) -> Result<(), DataDirError> {
         if !self.is_new {
             return Ok(());
+        }
+        for file in [start_record::FILE, space_reserve::FILE] {
+            // They need not exist.
+            let _ = std::fs::remove_file(self.path.join(file));
         }
         // The file without which it is not a data directory first, the lock last.
         for file in [
@@ -187,7 +198,13 @@ fn check_entries(path: &Path) -> Result<(), DataDirError> {
         let private = std::fs::set_permissions(path, Permissions::from_mode(0o700));
         return private.map_err(DataDirError::io(path));
     }
-    let known = [directory_lock::FILE, CREDENTIALS_FILE, OBJECTS_FILE];
+    let known = [
+        directory_lock::FILE,
+        CREDENTIALS_FILE,
+        OBJECTS_FILE,
+        space_reserve::FILE,
+        start_record::FILE,
+    ];
     for entry in std::fs::read_dir(path).map_err(DataDirError::io(path))? {
         let entry = entry.map_err(DataDirError::io(path))?.file_name();
         let entry = entry.to_string_lossy();
@@ -203,12 +220,63 @@ fn check_entries(path: &Path) -> Result<(), DataDirError> {
     private.map_err(DataDirError::io(path))
 }
 
+/// The content of `cluster.json`; `None` for a directory that has never served a request.
+///
+/// # Errors
+/// [`DataDirError::Damaged`] with all files that are missing or damaged. The database of a directory whose
+/// other files are complete is verified when it is opened.
+fn check_files(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
+    let mut damaged = Vec::new();
+    let cluster = found_or_damaged(read_cluster_file(dir), &mut damaged)?;
+    let objects = dir.join(OBJECTS_FILE);
+    let is_used = match &cluster {
+        Some(Some(_)) | None => true,
+        // Until it has served a request, a directory has no committed batch.
+        Some(None) => match found_or_damaged(batches_of_file(&objects), &mut damaged)? {
+            Some(batches) => batches > 0,
+            None => true,
+        },
+    };
+    if !is_used {
+        return Ok(None);
+    }
+    if matches!(cluster, Some(None)) {
+        let reason = format!(
+            "the file is missing; if this version of kueue-lab wrote the directory, create it with the content {{\"formatVersion\": {FORMAT}}}"
+        );
+        damaged.insert(0, DamagedFile::new(&dir.join(CLUSTER_FILE), reason));
+    }
+    found_or_damaged(read_credentials(dir), &mut damaged)?;
+    found_or_damaged(check_database(&objects), &mut damaged)?;
+    if damaged.is_empty() {
+        return Ok(cluster.flatten());
+    }
+    let is_reported = |file: &Path| damaged.iter().any(|d| d.is_at(file));
+    if !is_reported(&objects) {
+        found_or_damaged(batches_of_file(&objects), &mut damaged)?;
+    }
+    Err(DataDirError::Damaged(damaged))
+}
+
+/// The content of a file, or `None` if it is damaged, which is added to `damaged`.
+fn found_or_damaged<T>(
+    read: Result<T, DataDirError>,
+    damaged: &mut Vec<DamagedFile>,
+) -> Result<Option<T>, DataDirError> {
+    match read {
+        Ok(content) => Ok(Some(content)),
+        Err(DataDirError::Damaged(files)) => {
+            damaged.extend(files);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
     let path = dir.join(CLUSTER_FILE);
-    let text = match kueue_lab_host::read(&path, FILE_LIMIT) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(DataDirError::io(&path)(error)),
+    let Some(text) = read_file(&path)? else {
+        return Ok(None);
     };
     let file: ClusterFile =
         serde_json::from_slice(&text).map_err(|e| DataDirError::damaged(&path, e))?;
@@ -225,17 +293,32 @@ fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
 /// The credentials of a directory; those of a new one are generated.
 fn credentials(dir: &Path, is_new: bool) -> Result<Credentials, DataDirError> {
     let path = dir.join(CREDENTIALS_FILE);
-    match kueue_lab_host::read(&path, FILE_LIMIT) {
-        Ok(text) => serde_json::from_slice(&text).map_err(|e| DataDirError::damaged(&path, e)),
-        Err(error) if error.kind() == ErrorKind::NotFound && is_new => {
-            let credentials = Credentials::generate()?;
-            write_json(&path, &credentials)?;
-            Ok(credentials)
+    if is_new && !path.exists() {
+        let credentials = Credentials::generate()?;
+        write_json(&path, &credentials)?;
+        return Ok(credentials);
+    }
+    read_credentials(dir)
+}
+
+fn read_credentials(dir: &Path) -> Result<Credentials, DataDirError> {
+    let path = dir.join(CREDENTIALS_FILE);
+    match read_file(&path)? {
+        Some(text) => serde_json::from_slice(&text).map_err(|e| DataDirError::damaged(&path, e)),
+        None => Err(DataDirError::damaged(&path, "the file is missing")),
+    }
+}
+
+/// The content of a file; `None` if it is missing.
+fn read_file(path: &Path) -> Result<Option<Vec<u8>>, DataDirError> {
+    match kueue_lab_host::read(path, FILE_LIMIT) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // Not a regular file.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+            Err(DataDirError::damaged(path, error))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(DataDirError::damaged(&path, "the file is missing"))
-        }
-        Err(error) => Err(DataDirError::io(&path)(error)),
+        Err(error) => Err(DataDirError::io(path)(error)),
     }
 }
 
@@ -244,16 +327,18 @@ fn write_json(path: &Path, content: &impl Serialize) -> Result<(), DataDirError>
     private_file::replace(path, &text).map_err(DataDirError::io(path))
 }
 
+/// Creates an empty database under its name when it is complete, unless there is one.
 fn create_database(path: &Path) -> Result<(), DataDirError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(0o600);
-    let file = kueue_lab_host::open_with(&options, path).map_err(DataDirError::io(path))?;
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
+        return Ok(());
+    }
     let failed = |e: redb::DatabaseError| database_error(path, e.into());
-    let backend = FileBackend::new(file).map_err(failed)?;
-    let created = database_options().create_with_backend(backend);
-    created.map_err(failed)?;
-    let dir = path.parent().unwrap_or(Path::new("."));
-    private_file::sync_dir(dir).map_err(DataDirError::io(dir))
+    let create = |file: std::fs::File| {
+        let backend = FileBackend::new(file).map_err(failed)?;
+        let created = database_options().create_with_backend(backend);
+        created.map(drop).map_err(failed)
+    };
+    private_file::create(path, create, DataDirError::io(path))
 }
 
 /// A database that was used is neither missing nor empty; an empty one would be initialized.
@@ -265,6 +350,15 @@ fn check_database(path: &Path) -> Result<(), DataDirError> {
             Err(DataDirError::damaged(path, "the file is missing"))
         }
         Err(error) => Err(DataDirError::io(path)(error)),
+    }
+}
+
+/// The number of batches that were committed to a database, which does not change; 0 without a database.
+fn batches_of_file(path: &Path) -> Result<u64, DataDirError> {
+    let content = read_file(path)?.unwrap_or_default();
+    match content.is_empty() {
+        true => Ok(0),
+        false => committed_batches(&content).map_err(|e| database_error(path, e)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Errors of opening a data directory.
 
+use std::path::{Path, PathBuf};
+
 /// The error of a data directory that cannot be used. It is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
@@ -35,16 +37,12 @@ pub enum DataDirError {
         /// One of its files.
         entry: String,
     },
-    /// A file is missing or damaged.
+    /// Files are damaged or missing.
     #[error(
-        "the data directory is damaged: {file}: {reason}; restore it from a backup, or start with an empty directory and `--from` an export"
+        "the data directory is damaged: {}; restore it from a backup, or start with an empty directory and `--from` an export",
+        list(.0)
     )]
-    Damaged {
-        /// The file.
-        file: String,
-        /// The problem.
-        reason: String,
-    },
+    Damaged(Vec<DamagedFile>),
     /// An I/O error.
     #[error("cannot use the data directory: {path}: {error}")]
     Io {
@@ -60,7 +58,7 @@ pub enum DataDirError {
 
 impl DataDirError {
     /// The error of an operation on a path.
-    pub(crate) fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Self + '_ {
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + '_ {
         |error| Self::Io {
             path: path.display().to_string(),
             error,
@@ -68,10 +66,36 @@ impl DataDirError {
     }
 
     /// A damaged file.
-    pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> Self {
-        Self::Damaged {
-            file: path.display().to_string(),
+    pub(crate) fn damaged(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::Damaged(vec![DamagedFile::new(path, reason)])
+    }
+}
+
+/// A file of a data directory that is damaged or missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The problem.
+    pub reason: String,
+}
+
+impl DamagedFile {
+    pub(crate) fn new(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
             reason: reason.to_string(),
         }
     }
+
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        self.path == path
+    }
+}
+
+fn list(files: &[DamagedFile]) -> String {
+    let lines = files
+        .iter()
+        .map(|file| format!("{}: {}", file.path.display(), file.reason));
+    lines.collect::<Vec<_>>().join("; ")
 }

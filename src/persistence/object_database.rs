@@ -3,9 +3,10 @@
 use std::io::ErrorKind;
 
 use jiff::Timestamp;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::backends::InMemoryBackend;
+use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
 
-use super::database_source::DatabaseSource;
+use super::database_source::{DatabaseSource, database_options};
 use super::record;
 use kueue_lab_apiserver::storage::{
     Change, Persistence, PersistenceError, RestoredObject, RestoredState,
@@ -37,6 +38,8 @@ pub(crate) struct ObjectDatabase {
     batches: u64,
     /// Whether objects were removed since the database was compacted.
     has_removed: bool,
+    /// Whether the disk was full when its space was checked last, so that only deletions are committed.
+    is_full: bool,
     clock: Clock,
 }
 
@@ -48,7 +51,13 @@ impl ObjectDatabase {
     pub(crate) fn open(
         source: Box<dyn DatabaseSource>,
     ) -> Result<(Self, RestoredState, Option<Timestamp>), redb::Error> {
-        let mut database = source.open()?;
+        let mut database = loop {
+            match source.open().map_err(redb::Error::from) {
+                // The disk may have been full when the process ended.
+                Err(error) if is_disk_full(&error) && source.release_space() => {}
+                opened => break opened?,
+            }
+        };
         let (state, batches, time, bytes) = load(&database)?;
         if is_sparse(&database, bytes)? {
             database.compact()?;
@@ -58,6 +67,7 @@ impl ObjectDatabase {
             database: Some(database),
             batches,
             has_removed: true,
+            is_full: false,
             clock: Clock::real(),
         };
         Ok((opened, state, time))
@@ -80,52 +90,83 @@ impl ObjectDatabase {
         }
     }
 
-    /// Opens the database again. Returns whether a batch that failed is committed nevertheless.
+    /// Opens the database again, if necessary with reserved space. Returns whether a batch that failed is
+    /// committed nevertheless.
     fn reopen(&mut self) -> Result<bool, redb::Error> {
-        let database = self.source.open()?;
+        let database = loop {
+            match self.source.open().map_err(redb::Error::from) {
+                Err(error) if is_disk_full(&error) && self.source.release_space() => {}
+                opened => break opened?,
+            }
+        };
         let batches = read_state(&database, BATCHES)?.unwrap_or_default();
         let is_committed = batches > self.batches;
         self.batches = batches;
         self.database = Some(database);
         Ok(is_committed)
     }
+
+    /// Opens the database again after an error.
+    fn repair(&mut self) -> Result<(), PersistenceError> {
+        if self.database.is_some() {
+            return Ok(());
+        }
+        let reopened = self.reopen();
+        if reopened.map_err(|error| self.error(&error))? {
+            // Its error was reported already.
+            self.database = None;
+            self.batches -= 1;
+            return Err(PersistenceError::Failed(format!(
+                "a write to the data directory {} that failed is stored nevertheless; restart the lab",
+                self.source.location()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Releases reserved space for changes that found none; returns whether they can be tried again. Deletions
+    /// have all of it. One batch before the others are rejected has a half: a deletion that has to wait for
+    /// finalizers, or for a container to stop, is an update as well.
+    fn release_space(&self, changes: &[Change]) -> bool {
+        let deletes = |change: &Change| !matches!(change, Change::Put { .. });
+        let may_release = self.is_full || self.source.has_reserve() || changes.iter().all(deletes);
+        may_release && self.source.release_space()
+    }
 }
 
 impl Persistence for ObjectDatabase {
     fn commit(&mut self, changes: &[Change]) -> Result<(), PersistenceError> {
-        let Some(database) = &self.database else {
-            return self.recover();
-        };
+        self.repair()?;
         let batch = self.batches + 1;
-        let error = match write(database, changes, batch, self.clock.now()) {
-            Ok(()) => {
-                self.batches = batch;
-                self.has_removed |= changes.iter().any(|c| !matches!(c, Change::Put { .. }));
-                return Ok(());
+        loop {
+            let Some(database) = &self.database else {
+                // It was opened above, or again after the last attempt.
+                return Err(PersistenceError::Failed("the database is closed".into()));
+            };
+            let error = match write(database, changes, batch, self.clock.now()) {
+                Ok(()) => {
+                    self.batches = batch;
+                    self.has_removed |= changes.iter().any(|c| !matches!(c, Change::Put { .. }));
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            // After an error the database has to be opened again, which shows the durable state.
+            self.database = None;
+            let can_retry = is_disk_full(&error) && self.release_space(changes);
+            match self.reopen() {
+                Ok(true) => return Ok(()),
+                Ok(false) if can_retry => {}
+                Ok(false) | Err(_) => {
+                    self.is_full = is_disk_full(&error);
+                    return Err(self.error(&error));
+                }
             }
-            Err(error) => self.error(&error),
-        };
-        // After an error the database has to be opened again, which shows the durable state.
-        self.database = None;
-        match self.reopen() {
-            Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(error),
         }
     }
 
     fn recover(&mut self) -> Result<(), PersistenceError> {
-        if self.database.is_none() {
-            let reopened = self.reopen();
-            if reopened.map_err(|error| self.error(&error))? {
-                // Its error was reported already.
-                self.database = None;
-                self.batches -= 1;
-                return Err(PersistenceError::Failed(format!(
-                    "a write to the data directory {} that failed is stored nevertheless; restart the lab",
-                    self.source.location()
-                )));
-            }
-        }
+        self.repair()?;
         let low = self.check_space();
         if low.is_ok() || !std::mem::take(&mut self.has_removed) {
             return low;
@@ -139,9 +180,10 @@ impl Persistence for ObjectDatabase {
     }
 
     fn check_space(&mut self) -> Result<(), PersistenceError> {
-        match self.source.has_space() {
-            true => Ok(()),
-            false => Err(disk_full(&self.source.location())),
+        self.is_full = !self.source.has_space();
+        match self.is_full {
+            false => Ok(()),
+            true => Err(disk_full(&self.source.location())),
         }
     }
 }
@@ -249,6 +291,15 @@ fn load(database: &Database) -> Result<(RestoredState, u64, Option<Timestamp>, u
         }
     }
     Ok((state, batches, time, bytes))
+}
+
+/// The number of batches that were committed to a database with this content.
+pub(crate) fn committed_batches(content: &[u8]) -> Result<u64, redb::Error> {
+    let copy = InMemoryBackend::new();
+    copy.set_len(content.len() as u64)?;
+    copy.write(0, content)?;
+    let database = database_options().create_with_backend(copy)?;
+    Ok(read_state(&database, BATCHES)?.unwrap_or_default())
 }
 
 /// Whether most of the file is not used.

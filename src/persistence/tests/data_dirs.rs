@@ -125,7 +125,10 @@ fn damaged_files_are_reported_and_kept() {
         for damaged in [vec![], half].into_iter().chain(flipped) {
             std::fs::write(&file, &damaged).unwrap();
             let reported = match DataDir::open(&path) {
-                Err(DataDirError::Damaged { file, reason }) => format!("{file}: {reason}"),
+                Err(DataDirError::Damaged(files)) => {
+                    assert_eq!(files.len(), 1, "{files:?}");
+                    format!("{}: {}", files[0].path.display(), files[0].reason)
+                }
                 Err(other) => panic!("{other}"),
                 Ok(_) => panic!("{} with {} bytes was opened", file.display(), damaged.len()),
             };
@@ -138,13 +141,106 @@ fn damaged_files_are_reported_and_kept() {
         }
         std::fs::write(&file, good).unwrap();
     }
-    for file in ["credentials.json", "objects.redb"] {
+    for file in ["cluster.json", "credentials.json", "objects.redb"] {
         let file = path.join(file);
         let good = std::fs::read(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
-        assert!(error(&path).contains("the file is missing"));
+        let reported = error(&path);
+        let expected = format!("{}: the file is missing", file.display());
+        assert!(reported.contains(&expected), "{reported}");
         assert!(!file.exists());
         std::fs::write(&file, good).unwrap();
     }
     assert!(DataDir::open(&path).is_ok());
+}
+
+/// All that is missing or damaged is reported at once, and nothing changes.
+#[test]
+fn every_missing_or_damaged_file_is_reported() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("data");
+    fill(&path, 40);
+    std::fs::remove_file(path.join("cluster.json")).unwrap();
+    std::fs::write(path.join("credentials.json"), "{").unwrap();
+    let objects = path.join("objects.redb");
+    let mut damaged = std::fs::read(&objects).unwrap();
+    damaged[3] ^= 0x55;
+    std::fs::write(&objects, &damaged).unwrap();
+    let Err(DataDirError::Damaged(files)) = DataDir::open(&path) else {
+        panic!("it was opened");
+    };
+    let mut names: Vec<_> = files
+        .iter()
+        .map(|file| file.path.file_name().unwrap().to_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["cluster.json", "credentials.json", "objects.redb"]);
+    assert!(std::fs::read(&objects).unwrap() == damaged);
+    assert!(!path.join("cluster.json").exists());
+    // A directory instead of a file.
+    std::fs::remove_file(&objects).unwrap();
+    std::fs::create_dir(&objects).unwrap();
+    assert!(error(&path).contains("it is not a regular file"));
+}
+
+/// With the content that the error names, a lost `cluster.json` is replaced.
+#[test]
+fn a_missing_cluster_file_can_be_written_by_hand() {
+    let root = tempfile::tempdir().unwrap();
+    fill(root.path(), 3);
+    let file = root.path().join("cluster.json");
+    std::fs::remove_file(&file).unwrap();
+    let before = std::fs::read(root.path().join("objects.redb")).unwrap();
+    let reported = error(root.path());
+    let (_, content) = reported.split_once("with the content ").unwrap();
+    let (content, _) = content.split_once(';').unwrap();
+    assert!(std::fs::read(root.path().join("objects.redb")).unwrap() == before);
+    std::fs::write(&file, content).unwrap();
+    let mut dir = DataDir::open(root.path()).unwrap();
+    let (state, _) = dir.take_content(&Clock::real()).unwrap();
+    assert_eq!(state.objects["/configmaps"].len(), 3);
+}
+
+/// A process that ends while it creates a directory leaves some of the files.
+#[test]
+fn an_interrupted_creation_is_completed() {
+    let root = tempfile::tempdir().unwrap();
+    for kept in [
+        &["lock"][..],
+        &["lock", "credentials.json", ".new-x"],
+        &["lock", "credentials.json", "objects.redb", "reserve"],
+    ] {
+        let path = root.path().join(kept.len().to_string());
+        drop(DataDir::open(&path).unwrap());
+        std::fs::write(path.join(".new-x"), "x").unwrap();
+        for entry in std::fs::read_dir(&path).unwrap() {
+            let entry = entry.unwrap();
+            if !kept.contains(&entry.file_name().to_str().unwrap()) {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        let dir = DataDir::open(&path);
+        assert!(dir.is_ok_and(|dir| dir.is_new()), "{kept:?}");
+    }
+}
+
+#[test]
+fn starts_that_do_not_succeed_are_counted() {
+    let root = tempfile::tempdir().unwrap();
+    fill(root.path(), 1);
+    let failed = || {
+        let dir = DataDir::open(root.path()).unwrap();
+        let record = dir.record_start();
+        drop(dir);
+        record
+    };
+    assert_eq!(failed().failed(), 0);
+    assert_eq!(failed().failed(), 1);
+    let third = failed();
+    assert_eq!(third.failed(), 2);
+    // Its record keeps others out.
+    assert!(error(root.path()).contains("in use"));
+    third.succeeded();
+    drop(third);
+    assert_eq!(failed().failed(), 0);
 }

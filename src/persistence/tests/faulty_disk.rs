@@ -13,6 +13,8 @@ use crate::database_source::database_options;
 
 /// The unit that a disk writes completely or not at all, in bytes.
 const SECTOR: usize = 512;
+/// The part of the reserved space that is released at once, in bytes.
+const RESERVE_STEP: u64 = 64 << 10;
 
 /// A disk; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +30,8 @@ struct State {
     countdown: Option<(u64, Fault)>,
     is_dead: bool,
     capacity: Option<u64>,
+    /// The bytes of the reserved space.
+    reserve: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -56,12 +60,28 @@ impl FaultyDisk {
         self.0.lock().capacity = bytes;
     }
 
+    /// Sets the space that is reserved for deletions.
+    pub(super) fn set_reserve(&self, bytes: u64) {
+        self.0.lock().reserve = bytes;
+    }
+
+    /// The space that is reserved for deletions.
+    pub(super) fn reserve(&self) -> u64 {
+        self.0.lock().reserve
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.0.lock().current.len() as u64
     }
 
     pub(super) fn is_dead(&self) -> bool {
         self.0.lock().is_dead
+    }
+
+    /// Ends a fault; nothing is lost.
+    pub(super) fn revive(&self) {
+        let mut state = self.0.lock();
+        (state.is_dead, state.countdown) = (false, None);
     }
 
     /// Starts again after a kill. With `power_loss`, a random part of what was not synced is lost.
@@ -192,6 +212,20 @@ impl DatabaseSource for FaultyDisk {
 
     fn has_space(&self) -> bool {
         true
+    }
+
+    fn release_space(&self) -> bool {
+        let mut state = self.0.lock();
+        let step = state.reserve.min(RESERVE_STEP);
+        state.reserve -= step;
+        if let Some(capacity) = &mut state.capacity {
+            *capacity += step;
+        }
+        step > 0
+    }
+
+    fn has_reserve(&self) -> bool {
+        false
     }
 
     fn location(&self) -> String {

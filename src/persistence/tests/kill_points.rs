@@ -98,7 +98,10 @@ fn plan_fault(disk: &FaultyDisk, random: &mut ChaCha8Rng) {
     let calls = random.random_range(0..120);
     match random.random_range(0..6) {
         0 => disk.fail_after(calls, Fault::Once),
-        1 => disk.set_capacity(Some(disk.size() + random.random_range(0..8192))),
+        1 => {
+            disk.set_capacity(Some(disk.size() + random.random_range(0..8192)));
+            disk.set_reserve(random.random_range(0..2) << 20);
+        }
         _ => disk.fail_after(calls, Fault::Kill),
     }
 }

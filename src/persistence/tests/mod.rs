@@ -2,5 +2,6 @@
 
 mod data_dirs;
 mod faulty_disk;
+mod full_disks;
 mod kill_points;
 mod write_model;

@@ -1,0 +1,189 @@
+//! The objects that most likely make a process abort or hang: those with large numbers, large ones, and those
+//! that were changed last.
+
+use std::fmt::{self, Display};
+
+use serde_json::Value;
+
+use kueue_lab_apiserver::storage::{RestoredObject, RestoredState, StoredContent};
+
+/// The number of objects that are named.
+const NAMED: usize = 5;
+/// The smallest count that is suspicious.
+const LARGE_NUMBER: u64 = 100_000;
+/// The smallest suspicious size of an object, in bytes.
+const LARGE_OBJECT: usize = 256 << 10;
+/// The resources that controllers and kubelets write all the time.
+const OF_CONTROLLERS: [&str; 5] = [
+    "/events",
+    "/nodes",
+    "coordination.k8s.io/leases",
+    "discovery.k8s.io/endpointslices",
+    "events.k8s.io/events",
+];
+
+/// An object that may be the cause of failed starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuspectObject {
+    kind: String,
+    /// `namespace/name`, or the name.
+    name: String,
+    reason: String,
+}
+
+impl Display for SuspectObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.kind, self.name, self.reason)
+    }
+}
+
+/// The objects of a state, the most suspicious first.
+pub(crate) fn suspect_objects(state: &RestoredState) -> Vec<SuspectObject> {
+    let resources = state.objects.iter();
+    let resources = resources.filter(|(resource, _)| !OF_CONTROLLERS.contains(&resource.as_str()));
+    let objects = resources.flat_map(|(_, objects)| objects);
+    let mut suspects: Vec<_> = objects.filter_map(suspicion).collect();
+    suspects.sort_by(|(a, _), (b, _)| b.cmp(a));
+    suspects.truncate(NAMED);
+    suspects.into_iter().map(|(_, suspect)| suspect).collect()
+}
+
+/// The rank of an object, the highest first: its largest number, its size, its revision.
+fn suspicion(object: &RestoredObject) -> Option<((u64, usize, u64), SuspectObject)> {
+    let StoredContent::Encoded { json, .. } = &object.content else {
+        return None;
+    };
+    let content: Value = serde_json::from_slice(json).ok()?;
+    let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);
+    let name = text("/metadata/name")?;
+    let mut largest = None;
+    if let Some(spec) = content.get("spec") {
+        find_largest(spec, "spec", &mut largest);
+    }
+    let largest = largest.filter(|(number, _)| *number >= LARGE_NUMBER);
+    let size = Some(json.len()).filter(|size| *size >= LARGE_OBJECT);
+    let reason = match (&largest, size) {
+        (Some((number, field)), _) => format!("{field} is {number}"),
+        (None, Some(size)) => format!("it has {} KiB", size >> 10),
+        (None, None) => "it was changed last".to_owned(),
+    };
+    let rank = (
+        largest.map_or(0, |(number, _)| number),
+        size.unwrap_or_default(),
+        object.revision,
+    );
+    let suspect = SuspectObject {
+        kind: text("/kind")?.to_owned(),
+        name: match text("/metadata/namespace") {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        },
+        reason,
+    };
+    Some((rank, suspect))
+}
+
+/// Finds the largest number in a value, and its path. Durations and ids of users count nothing.
+fn find_largest(value: &Value, path: &str, largest: &mut Option<(u64, String)>) {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_u64().unwrap_or_default();
+            if largest.as_ref().is_none_or(|(found, _)| number > *found) {
+                *largest = Some((number, path.to_owned()));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                find_largest(item, &format!("{path}[{index}]"), largest);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if !name.ends_with("Seconds") && name != "securityContext" {
+                    find_largest(field, &format!("{path}.{name}"), largest);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stored(key: &str, revision: u64, object: &Value) -> RestoredObject {
+        RestoredObject {
+            key: key.to_owned(),
+            revision,
+            content: StoredContent::Encoded {
+                json: object.to_string().into_bytes(),
+                prelude: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn large_numbers_and_large_objects_are_named_before_those_that_were_changed_last() {
+        let named = |kind: &str, name: &str, more: Value| {
+            let mut object = json!({"kind": kind, "metadata": {"name": name, "namespace": "a"}});
+            object
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            object
+        };
+        let mut state = RestoredState::default();
+        let sets = vec![
+            stored(
+                "a/s",
+                4,
+                &named(
+                    "StatefulSet",
+                    "s",
+                    json!({"spec": {"replicas": 1_000_000_000}}),
+                ),
+            ),
+            stored(
+                "a/t",
+                9,
+                &named("StatefulSet", "t", json!({"spec": {"replicas": 3}})),
+            ),
+        ];
+        let pod = json!({"spec": {"activeDeadlineSeconds": 900_000, "containers": [{"securityContext": {"runAsUser": 1_000_650_000}}]}});
+        let maps = vec![stored(
+            "a/m",
+            3,
+            &named(
+                "ConfigMap",
+                "m",
+                json!({"data": {"x": "y".repeat(300 << 10)}}),
+            ),
+        )];
+        state.objects.insert("apps/statefulsets".into(), sets);
+        state.objects.insert("/configmaps".into(), maps);
+        state.objects.insert(
+            "/pods".into(),
+            vec![stored("a/p", 8, &named("Pod", "p", pod))],
+        );
+        state.objects.insert(
+            "/events".into(),
+            vec![stored("a/e", 10, &named("Event", "e", json!({"count": 1})))],
+        );
+        let suspects: Vec<_> = suspect_objects(&state)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            suspects,
+            [
+                "StatefulSet a/s: spec.replicas is 1000000000",
+                "ConfigMap a/m: it has 300 KiB",
+                "StatefulSet a/t: it was changed last",
+                "Pod a/p: it was changed last",
+            ]
+        );
+    }
+}
