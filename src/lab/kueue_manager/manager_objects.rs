@@ -79,19 +79,27 @@ pub(crate) async fn install_missing(
 /// Releases the Leases that the manager of the restored cluster held: its process has ended.
 async fn release_leases(client: &Client) -> Result<(), kube::Error> {
     let api: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
-    let pods = format!("{DEPLOYMENT}-");
     for lease in api.list(&ListParams::default()).await? {
         let holder = lease
             .spec
             .as_ref()
             .and_then(|s| s.holder_identity.as_deref());
-        if holder.is_some_and(|holder| holder.starts_with(&pods)) {
+        if holder.is_some_and(is_of_manager) {
             let released = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
             api.patch(&lease.name_any(), &PatchParams::default(), &released)
                 .await?;
         }
     }
     Ok(())
+}
+
+/// Whether the holder of a Lease is the manager of this cluster: its Pod, or the Deployment for the Pod to come.
+fn is_of_manager(holder: &str) -> bool {
+    let pod = holder.rsplit_once('_').map_or(holder, |(pod, _)| pod);
+    pod == DEPLOYMENT
+        || pod
+            .strip_prefix(DEPLOYMENT)
+            .is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// The API of an object, and its name.
@@ -241,4 +249,27 @@ fn objects(configuration: InstalledConfiguration<'_>) -> Vec<Value> {
             deployment,
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manager_is_recognized_before_and_after_its_pod_runs() {
+        for holder in [
+            "kueue-controller-manager_8a0c2c0e-5b1d-4f0e-9f43-8f3c7c1d2a10",
+            "kueue-controller-manager-5b9c8d7f6-x2x4z_8a0c2c0e-5b1d-4f0e-9f43-8f3c7c1d2a10",
+        ] {
+            assert!(is_of_manager(holder), "{holder}");
+        }
+        for holder in [
+            "",
+            "laptop_8a0c2c0e",
+            "kueue-controller-managers_1",
+            "kueue-lab_1",
+        ] {
+            assert!(!is_of_manager(holder), "{holder}");
+        }
+    }
 }
