@@ -149,14 +149,6 @@ fn subcommand_path(args: impl Iterator<Item = String>) -> String {
     path
 }
 
-/// The tokio runtime of a subcommand.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| CliError::Failed(format!("cannot start the async runtime: {e}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use kube::Client;
 
 use super::config::ConfigPurpose;
 use super::kubeconfig_args::KubeconfigArgs;
-use super::{CliError, config, logging, runtime, signals};
+use super::{CliError, Shutdown, config, logging, runtime};
 use kueue_lab_api::config::resolve_gates;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
@@ -137,7 +137,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         true => ReplicaRole::Leader,
         false => ReplicaRole::Standalone,
     };
-    let stop = tokio::spawn(signals::shutdown_signal());
+    let shutdown = Shutdown::start(false)?;
     let operator = Operator::start(OperatorConfig {
         client,
         clock: Clock::real(),
@@ -165,7 +165,8 @@ async fn serve(args: Args) -> Result<(), CliError> {
     };
     let operator = operator.await.map_err(|e| operator_error(&e))?;
     if let Err(error) = listen.serve(&operator, &name).await {
-        operator.stop().await;
+        shutdown.request();
+        shutdown.bounded(operator.stop()).await;
         return Err(error);
     }
     let lead = async {
@@ -176,10 +177,11 @@ async fn serve(args: Args) -> Result<(), CliError> {
     };
     let outcome = tokio::select! {
         failed = lead => failed.map_err(|e| operator_error(&e)),
-        _ = stop => Ok(()),
+        () = shutdown.requested() => Ok(()),
     };
     tracing::info!("stopping");
-    operator.stop().await;
+    shutdown.request();
+    shutdown.bounded(operator.stop()).await;
     outcome
 }
 

@@ -6,7 +6,7 @@ use super::node_pools::node_pools;
 use super::output::print_stdout;
 use super::source_text::scenario_error;
 use super::tui_session::{self, TuiArgs};
-use super::{CliError, logging, runtime, signals, speed};
+use super::{CliError, Shutdown, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{
@@ -121,12 +121,21 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
     // The user may use kubectl or edit the preset during the demo.
     config.port = Some(0);
     config.watch = true;
-    let lab = Lab::start(config).await?;
+    let shutdown = Shutdown::start(true)?;
+    let lab = shutdown.unless_requested(Lab::start(config)).await??;
     let outcome = args
         .tui_args
-        .show(&lab, &paths.lab, Some(scenario), None, Vec::new())
+        .show(
+            &lab,
+            &paths.lab,
+            Some(scenario),
+            None,
+            Vec::new(),
+            &shutdown,
+        )
         .await;
-    lab.stop().await;
+    shutdown.request();
+    lab.stop_until(shutdown.grace_period_over()).await;
     outcome
 }
 
@@ -134,15 +143,10 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
 fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliError> {
     let nodes = node_pools(None, paths)?.0;
     // The start is fixed, so that every run takes the same course.
-    let lab = VirtualLab::default();
-    let signals = runtime()?;
-    signals.spawn({
-        let stop = lab.stop.clone();
-        async move {
-            let _ = signals::shutdown_signal().await;
-            stop.cancel();
-        }
-    });
+    let lab = VirtualLab {
+        stop: Shutdown::start(false)?.token(),
+        ..VirtualLab::default()
+    };
     let preset = scenario.preset.clone();
     let ran = lab.run(
         |clock, entropy| LabConfig {
@@ -170,15 +174,16 @@ async fn run_in_real_time(
     speed: f64,
 ) -> Result<(), CliError> {
     let config = lab_config(paths, scenario, Some(speed))?;
-    let stop = tokio::spawn(signals::shutdown_signal());
-    let lab = Lab::start(config).await?;
+    let shutdown = Shutdown::start(false)?;
+    let lab = shutdown.unless_requested(Lab::start(config)).await??;
     let environment = ScenarioEnvironment::of_lab(&lab);
     let ran = tokio::select! {
         outcome = run_scenario(&environment, scenario, &TimelinePrinter) => result(scenario, outcome),
-        _ = stop => Err(CliError::Failed(format!("{}: interrupted", scenario.name))),
+        () = shutdown.requested() => Err(CliError::Failed(format!("{}: interrupted", scenario.name))),
     };
     drop(environment);
-    lab.stop().await;
+    shutdown.request();
+    lab.stop_until(shutdown.grace_period_over()).await;
     print_summary(&ran?)
 }
 

@@ -5,6 +5,7 @@
 
 mod cluster_args;
 mod command_line;
+mod command_runtime;
 mod completions;
 mod config;
 mod confirm;
@@ -27,7 +28,7 @@ mod plan;
 mod preset;
 mod replay;
 mod running_lab;
-mod signals;
+mod shutdown;
 mod simulate;
 mod sky;
 mod source_text;
@@ -38,7 +39,9 @@ mod tui_session;
 mod uninstall;
 mod up;
 
-use command_line::{Cli, runtime};
+use command_line::Cli;
+use command_runtime::runtime;
 use error::CliError;
+use shutdown::Shutdown;
 
 pub(crate) use command_line::main;

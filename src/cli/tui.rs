@@ -7,8 +7,10 @@ use kube::Client;
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};
 use super::lab_time::lab_time;
-use super::tui_session::{ClusterDemos, ClusterPresets, EngineSource, TuiArgs, backend};
-use super::{CliError, logging, runtime};
+use super::tui_session::{
+    ClusterDemos, ClusterPresets, EngineSource, TuiArgs, backend, run_until_shutdown,
+};
+use super::{CliError, Shutdown, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_tui::backend::{Backend, DemoBackend, PresetBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
@@ -86,8 +88,9 @@ async fn show(args: Args) -> Result<(), CliError> {
     };
     match args.picture {
         Some(file) => write_picture(config, &file, args.size, &args.press).await,
-        None => match kueue_lab_tui::run(config).await.map_err(CliError::failed)? {
-            Exit::Quit | Exit::Signal | Exit::Cancelled => Ok(()),
+        None => match run_until_shutdown(config, &Shutdown::start(true)?).await {
+            Ok(Exit::Quit | Exit::Signal | Exit::Cancelled) => Ok(()),
+            Err(error) => Err(CliError::failed(error)),
         },
     }
 }

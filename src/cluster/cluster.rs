@@ -89,6 +89,15 @@ impl Cluster {
         }
     }
 
+    /// Returns a function that makes all writes to an embedded cluster durable and rejects further ones. It blocks
+    /// for as long as the last writes take.
+    pub fn storage_closer(&self) -> Box<dyn Fn() + Send> {
+        match self {
+            Self::Embedded(embedded) => embedded.storage_closer(),
+            Self::Remote(_) => Box::new(|| {}),
+        }
+    }
+
     /// Makes all writes to an embedded cluster durable and releases its data directory. All clients have
     /// stopped.
     pub fn close_storage(self) {

@@ -191,9 +191,11 @@ impl EmbeddedCluster {
             },
             port => self.serve(port).await?,
         };
-        if let Some(data) = &mut self.data {
-            let remembered = data.set_port(serving.addr().port());
-            remembered.map_err(|e| ClusterError::Restore(e.to_string()))?;
+        if let Some(data) = &mut self.data
+            && let Err(error) = data.set_port(serving.addr().port())
+        {
+            // The cluster can be used nevertheless, such as to delete objects on a full disk.
+            tracing::warn!("{error}; the next start may take another port");
         }
         self.serving = Some(serving);
         Ok(())
@@ -240,6 +242,11 @@ impl EmbeddedCluster {
         if let Some(serving) = self.serving.take() {
             serving.shutdown().await;
         }
+    }
+
+    pub(super) fn storage_closer(&self) -> Box<dyn Fn() + Send> {
+        let server = self.server.clone();
+        Box::new(move || server.close_storage())
     }
 
     /// Makes all writes durable and releases the data directory. All clients have stopped.

@@ -24,5 +24,5 @@ pub use kubeconfig_file::{read_default_kubeconfig, read_kubeconfig};
 pub use kueue_lab_apiserver::{
     ApiServerSnapshot, Limit, LoadObjectError, RequestLimits, UnknownFields, limits,
 };
-pub use kueue_lab_persistence::{DataDir, DataDirError};
+pub use kueue_lab_persistence::{DataDir, DataDirError, StartRecord};
 pub use remote::RemoteCluster;

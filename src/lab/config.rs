@@ -70,6 +70,10 @@ pub struct LabConfig {
     /// Whether the admission controller runs, with its webhooks, visibility API and Deployment.
     /// Without it, an embedded cluster is for another Kueue. Ignored on an existing cluster.
     pub controller: bool,
+    /// Whether anything runs on an embedded cluster: the controllers of Kubernetes and of Kueue, operators, the
+    /// scheduler, nodes and kubelets. Without them it serves the objects of its data directory, so that one that
+    /// makes a controller abort or hang can be deleted. Ignored on an existing cluster.
+    pub controllers: bool,
     /// Whether others than the parts of the lab read the objects of an embedded cluster. Otherwise objects
     /// for them do not exist (Kueue's roles and webhook configurations, Preset objects), no Lease of a
     /// leader is held, and nodes renew theirs once an hour.
@@ -79,6 +83,11 @@ pub struct LabConfig {
 }
 
 impl LabConfig {
+    /// Whether the admission controller runs.
+    pub(crate) fn runs_kueue(&self) -> bool {
+        self.controller && (self.controllers || self.remote.is_some())
+    }
+
     /// Whether labs of this configuration can start from a [`LabSnapshot`]: nothing outside of the lab takes
     /// part, and no part keeps state that is not in its objects.
     pub(crate) fn starts_from_snapshots(&self) -> bool {
@@ -114,6 +123,7 @@ impl LabConfig {
             kueue: None,
             operators: true,
             controller: true,
+            controllers: true,
             external_clients: true,
             role: ClusterRole::default(),
         }

@@ -44,6 +44,14 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Whether the disk of the data directory has no space for what a start writes.
+    pub fn is_disk_full(&self) -> bool {
+        let Self::Installation(kube::Error::Api(status)) = self else {
+            return false;
+        };
+        status.code == 507
+    }
+
     /// Whether the request is invalid, rather than its execution failed.
     pub fn is_usage(&self) -> bool {
         match self {
@@ -70,6 +78,7 @@ mod tests {
     fn an_error_of_the_api_server_is_its_message() {
         let status = Status::failure("the disk is full", "InsufficientStorage").with_code(507);
         let error = LabError::from(kube::Error::Api(status.boxed()));
+        assert!(error.is_disk_full());
         let text = "cannot create the objects of kueue-system: the disk is full";
         assert_eq!(error.to_string(), text);
     }

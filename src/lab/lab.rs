@@ -1,5 +1,6 @@
 //! A running lab: starts and stops its parts in order.
 
+use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub struct Lab {
     /// The embedded worker clusters.
     workers: WorkerClusters,
     starts_from_snapshots: bool,
+    /// Whether controllers run at all.
+    has_controllers: bool,
     /// The tasks that [`start_controllers`](Self::start_controllers) starts, until then.
     controllers: Option<LabControllers>,
 }
@@ -141,7 +144,7 @@ impl Lab {
                 Cluster::Remote(Box::new(remote.clone()))
             }
         };
-        let has_webhooks = config.controller && config.external_clients;
+        let has_webhooks = config.runs_kueue() && config.external_clients;
         let webhooks_client = match &cluster {
             Cluster::Embedded(embedded) => has_webhooks.then(|| embedded.client()),
             Cluster::Remote(_) => None,
@@ -190,6 +193,7 @@ impl Lab {
         workers: &WorkerClusters,
     ) -> Result<Self, LabError> {
         let (operator, controller) = leader.unzip();
+        let runs_kueue = config.runs_kueue();
         let client = cluster.client();
         let clients = match &cluster {
             Cluster::Embedded(embedded) => ComponentClients::new(embedded.client_factory()),
@@ -206,6 +210,7 @@ impl Lab {
             config.clock.clone(),
             config.entropy.clone(),
             match cluster {
+                Cluster::Embedded(_) if !config.controllers => MachinesConfig::disabled(),
                 Cluster::Embedded(_) => MachinesConfig {
                     operators: config.operators,
                     imported_nodes: config.is_imported
@@ -244,7 +249,7 @@ impl Lab {
         let (election, elects) = (election.unwrap_or_default(), config.external_clients);
         let (controller, instances) = match controller {
             Some(controller) => (Some(CurrentController::new(controller)), None),
-            None if !config.controller => (None, None),
+            None if !runs_kueue => (None, None),
             None => {
                 let (config, gates) = (kueue.config, kueue.gates);
                 let instances =
@@ -364,7 +369,8 @@ impl Lab {
             operator: None,
             workers: workers.clone(),
             starts_from_snapshots: false,
-            controllers: Some(controllers),
+            has_controllers: config.controllers,
+            controllers: config.controllers.then_some(controllers),
             cluster,
         })
     }
@@ -389,6 +395,11 @@ impl Lab {
         if controllers.lab_kinds {
             lab_kinds::serve(&self.context, &self.presets);
         }
+    }
+
+    /// Whether controllers run, or will when they are started.
+    pub fn has_controllers(&self) -> bool {
+        self.has_controllers
     }
 
     /// The names of the embedded worker clusters, and clients of them with full permissions.
@@ -483,20 +494,45 @@ impl Lab {
         Some(move || controller().shared().engine().exhausted_limits())
     }
 
+    /// Returns a function that makes all writes to an embedded cluster durable and rejects further ones, for a
+    /// process that ends without [`stop`](Self::stop). Blocks for as long as the last writes take.
+    pub fn storage_closer(&self) -> Box<dyn Fn() + Send> {
+        self.cluster.storage_closer()
+    }
+
     /// Stops all parts, the listener first and the storage last.
-    pub async fn stop(mut self) {
-        self.cluster.close().await;
-        self.jobs.shutdown().await;
-        self.presets.shutdown().await;
-        self.context.tasks.shutdown().await;
-        if let Some(instances) = self.instances {
-            instances.shutdown().await;
-        }
-        if let Some(operator) = self.operator {
-            operator.stop().await;
-        }
-        self.machines.shutdown().await;
+    pub async fn stop(self) {
+        self.stop_until(std::future::pending()).await;
+    }
+
+    /// Like [`stop`](Self::stop), but closes the storage when `deadline` completes, whatever has not stopped until
+    /// then: a task that does not yield, or one that waits for a thread. Returns whether all parts have stopped.
+    pub async fn stop_until(mut self, deadline: impl Future<Output = ()>) -> bool {
+        let mut deadline = std::pin::pin!(deadline);
+        let tasks = self.context.tasks.clone();
+        let stopped = async {
+            self.cluster.close().await;
+            self.jobs.shutdown().await;
+            self.presets.shutdown().await;
+            tasks.shutdown().await;
+            if let Some(instances) = self.instances {
+                instances.shutdown().await;
+            }
+            if let Some(operator) = self.operator {
+                operator.stop().await;
+            }
+            self.machines.shutdown().await;
+        };
+        let has_stopped = tokio::select! {
+            biased;
+            () = stopped => true,
+            () = &mut deadline => false,
+        };
         self.cluster.close_storage();
-        self.workers.stop().await;
+        tokio::select! {
+            biased;
+            () = self.workers.stop() => has_stopped,
+            () = deadline, if has_stopped => false,
+        }
     }
 }

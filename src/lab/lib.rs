@@ -55,7 +55,7 @@ pub use kueue_lab_cluster::local::{
 };
 pub use kueue_lab_cluster::{
     Cluster, ClusterError, DataDir, DataDirError, KubeconfigContext, Limit, RemoteCluster,
-    RequestLimits, context_names, error_chain, in_cluster, limits as cluster_limits,
+    RequestLimits, StartRecord, context_names, error_chain, in_cluster, limits as cluster_limits,
     read_default_kubeconfig, read_kubeconfig,
 };
 pub use kueue_lab_machines::kubelet::limits as container_limits;

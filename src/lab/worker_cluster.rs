@@ -76,6 +76,7 @@ pub(crate) fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         kueue: config.kueue.clone(),
         operators: config.operators,
         controller: true,
+        controllers: true,
         external_clients: config.external_clients,
         role: ClusterRole::Worker {
             name: name.to_owned(),

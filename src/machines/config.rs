@@ -63,6 +63,23 @@ impl MachinesConfig {
         }
     }
 
+    /// Nothing: the objects of the embedded cluster stay as they are.
+    pub fn disabled() -> Self {
+        Self {
+            nodes: false,
+            scheduler: false,
+            kubelet: false,
+            autoscaler: false,
+            workload_controllers: false,
+            garbage_collection: false,
+            namespaces: false,
+            status_controllers: false,
+            operators: false,
+            node_lifecycle: false,
+            ..Self::embedded()
+        }
+    }
+
     /// Virtual nodes in a cluster that has its own control plane.
     pub fn real_cluster() -> Self {
         Self {

@@ -79,7 +79,7 @@ impl SpaceReserve {
     fn open(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        options.open(&self.path)
+        kueue_lab_host::open_with(&options, &self.path)
     }
 }
 

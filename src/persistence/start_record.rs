@@ -39,14 +39,7 @@ impl StartRecord {
     pub(crate) fn new(dir: &Path, lock: Arc<DirectoryLock>, state: Option<&RestoredState>) -> Self {
         let path = dir.join(FILE);
         let failed = read(&path).count;
-        let counted = FailedStarts {
-            count: failed.saturating_add(1),
-        };
-        let text = serde_json::to_vec(&counted).unwrap_or_default();
-        // The lab starts without the record, such as on a full disk.
-        if let Err(error) = private_file::replace(&path, &text) {
-            tracing::debug!("cannot write {}: {error}", path.display());
-        }
+        write(&path, failed.saturating_add(1));
         let suspects = match state {
             Some(state) if failed >= SUSPICIOUS => suspect_objects(state),
             _ => Vec::new(),
@@ -69,6 +62,14 @@ impl StartRecord {
         &self.suspects
     }
 
+    /// Takes this start back: it has ended before anything ran.
+    pub fn withdraw(&self) {
+        match self.failed {
+            0 => self.succeeded(),
+            count => write(&self.path, count),
+        }
+    }
+
     /// Records that this start has succeeded: the lab works, or has ended regularly.
     pub fn succeeded(&self) {
         match std::fs::remove_file(&self.path) {
@@ -80,8 +81,16 @@ impl StartRecord {
     }
 }
 
+/// Writes the record. The lab starts without it, such as on a full disk.
+fn write(path: &Path, count: u32) {
+    let text = serde_json::to_vec(&FailedStarts { count }).unwrap_or_default();
+    if let Err(error) = private_file::replace(path, &text) {
+        tracing::debug!("cannot write {}: {error}", path.display());
+    }
+}
+
 /// The record of earlier starts. One that cannot be read says nothing.
 fn read(path: &Path) -> FailedStarts {
-    let text = std::fs::read(path).unwrap_or_default();
+    let text = kueue_lab_host::read(path, kueue_lab_host::FILE_LIMIT).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }

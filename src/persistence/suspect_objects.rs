@@ -13,14 +13,20 @@ const NAMED: usize = 5;
 const LARGE_NUMBER: u64 = 100_000;
 /// The smallest suspicious size of an object, in bytes.
 const LARGE_OBJECT: usize = 256 << 10;
-/// The resources that controllers and kubelets write all the time.
-const OF_CONTROLLERS: [&str; 5] = [
+/// The resources that controllers and kubelets write all the time, or that the lab writes at each start.
+const OF_CONTROLLERS: [&str; 9] = [
     "/events",
     "/nodes",
     "coordination.k8s.io/leases",
     "discovery.k8s.io/endpointslices",
     "events.k8s.io/events",
+    "rbac.authorization.k8s.io/clusterrolebindings",
+    "rbac.authorization.k8s.io/clusterroles",
+    "rbac.authorization.k8s.io/rolebindings",
+    "rbac.authorization.k8s.io/roles",
 ];
+/// The namespace of the objects that the lab writes.
+const NAMESPACE: &str = "kueue-system/";
 
 /// An object that may be the cause of failed starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +43,18 @@ impl Display for SuspectObject {
     }
 }
 
-/// The objects of a state, the most suspicious first.
+/// The objects of a state, the most suspicious first; those that were changed last, if none is large.
 pub(crate) fn suspect_objects(state: &RestoredState) -> Vec<SuspectObject> {
     let resources = state.objects.iter();
     let resources = resources.filter(|(resource, _)| !OF_CONTROLLERS.contains(&resource.as_str()));
     let objects = resources.flat_map(|(_, objects)| objects);
     let mut suspects: Vec<_> = objects.filter_map(suspicion).collect();
     suspects.sort_by(|(a, _), (b, _)| b.cmp(a));
+    let is_large = |&(number, size, _): &(u64, usize, u64)| number > 0 || size > 0;
+    match suspects.iter().any(|(rank, _)| is_large(rank)) {
+        true => suspects.retain(|(rank, _)| is_large(rank)),
+        false => suspects.retain(|(_, suspect)| !suspect.name.starts_with(NAMESPACE)),
+    }
     suspects.truncate(NAMED);
     suspects.into_iter().map(|(_, suspect)| suspect).collect()
 }
@@ -125,64 +136,49 @@ mod tests {
         }
     }
 
+    /// Adds an object of a namespace.
+    fn add(state: &mut RestoredState, resource: &str, kind: &str, name: &str, more: &Value) {
+        let mut object = json!({"kind": kind, "metadata": {"name": name, "namespace": "a"}});
+        let more = more.as_object().unwrap().clone();
+        object.as_object_mut().unwrap().extend(more);
+        state.revision += 1;
+        let stored = stored(&format!("a/{name}"), state.revision, &object);
+        let objects = state.objects.entry(resource.to_owned());
+        objects.or_default().push(stored);
+    }
+
+    fn named(state: &RestoredState) -> Vec<String> {
+        let suspects = suspect_objects(state);
+        suspects.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
-    fn large_numbers_and_large_objects_are_named_before_those_that_were_changed_last() {
-        let named = |kind: &str, name: &str, more: Value| {
-            let mut object = json!({"kind": kind, "metadata": {"name": name, "namespace": "a"}});
-            object
-                .as_object_mut()
-                .unwrap()
-                .extend(more.as_object().unwrap().clone());
-            object
-        };
+    fn large_numbers_and_large_objects_are_named_or_those_that_were_changed_last() {
         let mut state = RestoredState::default();
-        let sets = vec![
-            stored(
-                "a/s",
-                4,
-                &named(
-                    "StatefulSet",
-                    "s",
-                    json!({"spec": {"replicas": 1_000_000_000}}),
-                ),
-            ),
-            stored(
-                "a/t",
-                9,
-                &named("StatefulSet", "t", json!({"spec": {"replicas": 3}})),
-            ),
-        ];
-        let pod = json!({"spec": {"activeDeadlineSeconds": 900_000, "containers": [{"securityContext": {"runAsUser": 1_000_650_000}}]}});
-        let maps = vec![stored(
-            "a/m",
-            3,
-            &named(
-                "ConfigMap",
-                "m",
-                json!({"data": {"x": "y".repeat(300 << 10)}}),
-            ),
-        )];
-        state.objects.insert("apps/statefulsets".into(), sets);
-        state.objects.insert("/configmaps".into(), maps);
-        state.objects.insert(
-            "/pods".into(),
-            vec![stored("a/p", 8, &named("Pod", "p", pod))],
-        );
-        state.objects.insert(
-            "/events".into(),
-            vec![stored("a/e", 10, &named("Event", "e", json!({"count": 1})))],
-        );
-        let suspects: Vec<_> = suspect_objects(&state)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let pod = json!({"spec": {
+            "activeDeadlineSeconds": 900_000,
+            "containers": [{"securityContext": {"runAsUser": 1_000_650_000}}],
+        }});
+        let set = json!({"spec": {"replicas": 3}});
+        add(&mut state, "/pods", "Pod", "p", &pod);
+        add(&mut state, "apps/statefulsets", "StatefulSet", "t", &set);
+        add(&mut state, "/events", "Event", "e", &json!({"count": 1}));
         assert_eq!(
-            suspects,
+            named(&state),
+            [
+                "StatefulSet a/t: it was changed last",
+                "Pod a/p: it was changed last",
+            ]
+        );
+        let large = json!({"data": {"x": "y".repeat(300 << 10)}});
+        let set = json!({"spec": {"replicas": 1_000_000_000}});
+        add(&mut state, "/configmaps", "ConfigMap", "m", &large);
+        add(&mut state, "apps/statefulsets", "StatefulSet", "s", &set);
+        assert_eq!(
+            named(&state),
             [
                 "StatefulSet a/s: spec.replicas is 1000000000",
                 "ConfigMap a/m: it has 300 KiB",
-                "StatefulSet a/t: it was changed last",
-                "Pod a/p: it was changed last",
             ]
         );
     }

@@ -44,6 +44,7 @@ mod widget;
 pub use actions::{cancel_managed_job, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
+pub use screen::restore_terminal;
 pub use state::SampleJob;
 
 #[cfg(test)]

@@ -119,9 +119,11 @@ impl Drop for Screen {
     }
 }
 
-/// Restores the terminal; further calls do nothing.
-fn restore_terminal() {
+/// Restores the terminal of the UI, for a process that ends without the UI; further calls do nothing.
+pub fn restore_terminal() {
     if TERMINAL_ACQUIRED.swap(false, Ordering::SeqCst) {
+        // First, as a terminal that takes no output blocks what follows.
+        let _ = disable_raw_mode();
         let mut out = io::stdout().lock();
         let _ = execute!(
             out,
@@ -131,7 +133,6 @@ fn restore_terminal() {
             LeaveAlternateScreen,
             Show
         );
-        let _ = disable_raw_mode();
     }
 }
 

@@ -9,6 +9,7 @@ mod hostile_clients;
 mod import;
 mod plan;
 mod replay;
+mod shutdown;
 mod simulate;
 mod sky;
 mod team_queues;

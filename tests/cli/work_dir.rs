@@ -105,6 +105,10 @@ impl RunningLab {
         assert!(sent.success());
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         let mut rest = String::new();

@@ -6,9 +6,12 @@
     reason = "the binary is described once for all tests that need it"
 )]
 
+mod early_kills;
 mod exports;
+mod full_disk;
 mod kills;
 #[path = "../existing_cluster/lab_process.rs"]
 mod lab_process;
 mod requests;
 mod restarts;
+mod without_controllers;

@@ -39,8 +39,8 @@ pub(crate) const LISTENER_LIMITS: Limits = Limits {
 /// Expensive requests that compute at the same time, at most: half of the processors are for
 /// others.
 const HEAVY_REQUESTS: usize = 2;
-/// The grace period of open requests at shutdown.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// The grace period of open requests at shutdown: a lab ends within two seconds.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Options of the listener.
 #[derive(Clone, Debug)]

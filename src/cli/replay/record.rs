@@ -14,11 +14,10 @@ use kueue_lab_runtime::{Api, WatchError, watcher};
 use serde_json::json;
 
 use super::workload_lists::{LIST_INTERVAL, WorkloadLists};
-use crate::cli::CliError;
 use crate::cli::kubeconfig_args::request_error;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::NewFile;
-use crate::cli::signals::shutdown_signal;
+use crate::cli::{CliError, Shutdown};
 
 /// The number of consecutive failed requests after which the cluster counts as unreachable. Before the
 /// Workloads are listed, one is enough.
@@ -47,12 +46,10 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
         running: BTreeSet::new(),
         failures: 0,
     };
-    let mut interrupt = std::pin::pin!(shutdown_signal());
+    let shutdown = Shutdown::start(false)?;
     tokio::select! {
         biased;
-        interrupted = &mut interrupt => {
-            interrupted.map_err(CliError::failed)?;
-        }
+        () = shutdown.requested() => {}
         ended = recorder.record(client) => ended?,
     }
     match recorder.file.is_in_place() {

@@ -12,7 +12,7 @@ use super::warning_scenario::warning_scenario;
 use super::watched_files::WatchedFiles;
 use crate::cli::explain::explain_text;
 use crate::cli::output::print_stdout;
-use crate::cli::{CliError, logging, runtime, signals};
+use crate::cli::{CliError, Shutdown, logging, runtime};
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_lab::{Lab, LabPaths};
 use kueue_lab_presets::{FileWatcher, Finding};
@@ -86,27 +86,20 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         return print_stdout(warning_scenario(name)?.as_bytes());
     }
     logging::errors_to_stderr();
-    let stop = CancellationToken::new();
-    let signals = runtime()?;
-    signals.spawn({
-        let stop = stop.clone();
-        async move {
-            let _ = signals::shutdown_signal().await;
-            stop.cancel();
-        }
-    });
+    let stop = Shutdown::start(false)?.token();
     if !args.watch {
         return run_once(&args, &stop);
     }
-    let mut watcher = signals.block_on(async { FileWatcher::new() });
+    let runtime = runtime()?;
+    let mut watcher = runtime.block_on(async { FileWatcher::new() });
     loop {
         // A change during the run is not lost.
         let before = watched_files(&args);
-        signals.block_on(async { watcher.watch_folders(before.folders.clone()) });
+        runtime.block_on(async { watcher.watch_folders(before.folders.clone()) });
         if let Err(error) = run_once(&args, &stop) {
             eprintln!("kueue-lab: {error}");
         }
-        let is_stopped = signals.block_on(async {
+        let is_stopped = runtime.block_on(async {
             loop {
                 tokio::select! {
                     () = watcher.changed() => {}

@@ -18,4 +18,4 @@ pub(super) use cluster_presets::ClusterPresets;
 pub(super) use demo_controller::serve_demos;
 pub(super) use engine_explainer::EngineSource;
 pub(super) use lab_demos::LabDemos;
-pub(super) use session::{TuiArgs, backend, has_terminal};
+pub(super) use session::{TuiArgs, backend, has_terminal, run_until_shutdown};

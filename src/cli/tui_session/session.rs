@@ -11,7 +11,7 @@ use super::engine_explainer::{EngineExplainer, EngineSource};
 use super::lab_demos::LabDemos;
 use super::lab_presets::LabPresets;
 use super::lab_speed::LabSpeed;
-use crate::cli::CliError;
+use crate::cli::{CliError, Shutdown};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
@@ -49,7 +49,7 @@ impl TuiArgs {
             read_only: true,
             ..self.config(backend, clock)
         };
-        exit_result(kueue_lab_tui::run(config).await)
+        exit_result(run_until_shutdown(config, &Shutdown::start(true)?).await)
     }
 
     /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
@@ -61,6 +61,7 @@ impl TuiArgs {
         scenario: Option<Scenario>,
         kubeconfig: Option<&Path>,
         warnings: Vec<String>,
+        shutdown: &Shutdown,
     ) -> Result<(), CliError> {
         let demos = Arc::new(LabDemos::new(lab, files.clone()));
         if matches!(lab.cluster(), Cluster::Embedded(_)) {
@@ -91,10 +92,26 @@ impl TuiArgs {
                 .map(|path| format!("kubectl --kubeconfig {}", path.display())),
             ..self.config(backend, clock)
         };
-        let exit = kueue_lab_tui::run(config).await;
-        demos.shutdown().await;
+        let exit = run_until_shutdown(config, shutdown).await;
+        shutdown.bounded(demos.shutdown()).await;
         exit_result(exit)
     }
+}
+
+/// Runs the UI until it is quit or the shutdown is requested, which it requests itself when it ends. The terminal
+/// is restored in any case.
+pub(in crate::cli) async fn run_until_shutdown(
+    config: TuiConfig,
+    shutdown: &Shutdown,
+) -> Result<Exit, TuiError> {
+    shutdown.before_exit(kueue_lab_tui::restore_terminal);
+    let config = TuiConfig {
+        stop: shutdown.token(),
+        ..config
+    };
+    let exit = shutdown.bounded(kueue_lab_tui::run(config)).await;
+    shutdown.request();
+    exit.unwrap_or(Ok(Exit::Cancelled))
 }
 
 /// The result of the command for an exit of the UI.

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::choose_preset::choose_preset;
+use super::failed_starts;
 use super::lab_kubeconfig::LabKubeconfig;
 use super::limits_table::limits_table;
 use super::plan_review::PlanReview;
@@ -18,13 +19,13 @@ use crate::cli::config::ConfigPurpose;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, LabDemos, TuiArgs};
-use crate::cli::{CliError, config, logging, runtime, signals, speed};
+use crate::cli::{CliError, Shutdown, config, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{
-    Cluster, DataDir, Lab, LabConfig, LabError, LabPaths, NodePools, ObjectFile, PresetsFolder,
-    RequestLimits,
+    Cluster, ClusterRole, DataDir, FileSource, Lab, LabConfig, LabError, LabPaths, NodePools,
+    ObjectFile, PresetsFolder, RequestLimits, StartRecord,
 };
 use kueue_lab_presets::SaveReview;
 
@@ -39,6 +40,7 @@ Examples:
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
+  kueue-lab up --data-dir ./lab-data --without-controllers    only to delete or edit its objects
   kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
   kueue-lab up --from context:prod             from the state of a cluster, which is only read
   kueue-lab up --confirm                       a save that would evict Workloads waits for a key
@@ -126,6 +128,10 @@ pub(in crate::cli) struct Args {
     /// a crash. By default the cluster is in memory only.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Serve the objects of --data-dir, and run nothing: no controllers, operators, scheduler, nodes and Kueue, no
+    /// preset and no terminal UI. To delete or edit an object that makes the lab abort or hang.
+    #[arg(long, requires = "data_dir", conflicts_with_all = ["preset", "nodes", "config", "from", "confirm", "workers"])]
+    without_controllers: bool,
     /// The objects to start from: a file that `kueue-lab export` or `import` wrote, or context:NAME to
     /// import a cluster now, with read-only rights. They keep their status and uids: admitted Workloads
     /// stay admitted. Only for a new embedded cluster.
@@ -166,7 +172,7 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
     if let Some(name) = args.context.take() {
         args.cluster = ClusterChoice::Context(name);
     }
-    let with_tui = !args.headless && tui_session::has_terminal();
+    let with_tui = !args.headless && !args.without_controllers && tui_session::has_terminal();
     match with_tui {
         true => logging::to_file(),
         false => logging::to_stderr(),
@@ -213,7 +219,7 @@ async fn observe(args: Args) -> Result<(), CliError> {
     }
 }
 
-async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
+async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
     let started = Instant::now();
     let here = std::env::current_dir().map_err(CliError::failed)?;
     let request_limits = args.request_limits();
@@ -249,11 +255,12 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         (None, true) => (NodePools::default(), None),
         (nodes, _) => node_pools(nodes.as_deref(), &paths)?,
     };
-    // Registered before anything starts, so that no signal is lost.
-    let mut stop = tokio::spawn(signals::shutdown_signal());
+    // Before anything starts, so that no signal is lost.
+    let shutdown = Shutdown::start(with_tui)?;
+    shutdown.delay(Duration::from_secs(args.shutdown_delay_duration));
     let remote = tokio::select! {
         remote = args.cluster_args.reach(&args.cluster, &paths.lab) => remote?,
-        _ = &mut stop => {
+        () = shutdown.requested() => {
             let message = "interrupted before anything was started; `up` can be run again";
             return Err(CliError::Failed(message.into()));
         }
@@ -262,6 +269,16 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         Some(path) => Some(open_data_dir(path, from.as_ref())?),
         None => None,
     };
+    let (mut record, mut controllers) = (None, !args.without_controllers);
+    if let Some(data) = data.as_ref().filter(|_| controllers) {
+        let recorded = failed_starts::record_start(data);
+        if with_tui && failed_starts::asks_for_no_controllers(&recorded, &shutdown).await? {
+            recorded.withdraw();
+            (controllers, with_tui) = (false, false);
+        } else {
+            record = Some(recorded);
+        }
+    }
     let last_time = match &data {
         Some(data) if !data.is_new() => data.last_time(),
         _ => from.as_ref().and_then(ObjectFile::last_time),
@@ -272,7 +289,8 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         (Some(_), _) => Clock::real(),
     };
     // Only the UI shows plans.
-    let review = (with_tui || args.confirm).then(|| PlanReview {
+    let shows_plans = controllers && (with_tui || args.confirm);
+    let review = shows_plans.then(|| PlanReview {
         clock: clock.clone(),
         confirm: args.confirm,
     });
@@ -287,66 +305,105 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         snapshot: None,
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
-        preset,
+        preset: preset.filter(|_| controllers),
         preset_must_be_valid: !with_tui,
-        watch: true,
+        watch: controllers,
         port: Some(args.port),
         request_limits,
         host_addresses: HostAddresses::with_ports(args.allow_host_ports),
         shutdown_delay: Duration::from_secs(args.shutdown_delay_duration),
         nodes,
-        nodes_file,
+        nodes_file: nodes_file.filter(|_| controllers),
         nodes_of_presets: args.nodes.is_none(),
         kueue,
         operators: !args.no_operators,
         controller: args.controller == ControllerChoice::KueueLab,
+        controllers,
         external_clients: true,
-        role: args.workers.role(),
+        role: match controllers {
+            true => args.workers.role(),
+            false => ClusterRole::Single,
+        },
     };
+    let lab = match start_lab(config, &shutdown).await? {
+        Ok(lab) => lab,
+        Err(error) => {
+            // It has ended regularly.
+            record.iter().for_each(|record| record.withdraw());
+            return Err(start_error(error, args.data_dir.as_deref()));
+        }
+    };
+    shutdown.before_exit(lab.storage_closer());
+    tracing::info!("ready in {} ms", started.elapsed().as_millis());
+    let ui = with_tui.then_some((args.tui_args, warnings));
+    let kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
+    serve_lab(lab, kubeconfig, ui, &paths.lab, record, &shutdown).await
+}
+
+/// Starts the lab, until the shutdown is requested.
+async fn start_lab(
+    config: LabConfig,
+    shutdown: &Shutdown,
+) -> Result<Result<Lab, LabError>, CliError> {
     let cancellation = CancellationToken::new();
     let mut starting = start_on_worker(config, &cancellation);
     let lab = tokio::select! {
         lab = &mut starting => lab,
-        _ = &mut stop => {
+        () = shutdown.requested() => {
             tracing::info!("stopping");
             cancellation.cancel();
             // Cleans up before it returns.
-            starting.await
+            match shutdown.bounded(starting).await {
+                Some(lab) => lab,
+                None => return Ok(Err(LabError::Interrupted)),
+            }
         }
     };
-    let mut lab = lab.map_err(CliError::failed)??;
-    let mut kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
+    lab.map_err(CliError::failed)
+}
+
+/// The error of a start. Without controllers a start needs no space.
+fn start_error(error: LabError, data_dir: Option<&Path>) -> CliError {
+    match data_dir.filter(|_| error.is_disk_full()) {
+        Some(dir) => CliError::Failed(format!(
+            "{error}; to delete objects, start with: kueue-lab up --data-dir {} --without-controllers",
+            dir.display()
+        )),
+        None => error.into(),
+    }
+}
+
+/// Serves a lab until the shutdown is requested, or the UI is quit, and stops it.
+async fn serve_lab(
+    mut lab: Lab,
+    mut kubeconfig: LabKubeconfig,
+    ui: Option<(TuiArgs, Vec<String>)>,
+    files: &FileSource,
+    record: Option<Arc<StartRecord>>,
+    shutdown: &Shutdown,
+) -> Result<(), CliError> {
     if let Err(error) = kubeconfig.write(&lab) {
-        lab.stop().await;
+        stop(lab, record, shutdown).await;
         return Err(CliError::Usage(error));
     }
-    tracing::info!("ready in {} ms", started.elapsed().as_millis());
     let path = kubeconfig.path().to_owned();
-    let printed = match with_tui {
-        true => Ok(()),
-        false => print_stdout(format!("ready {}\n", path.display()).as_bytes()),
+    let printed = match &ui {
+        Some(_) => Ok(()),
+        None => print_stdout(format!("ready {}\n", path.display()).as_bytes()),
     };
     lab.start_controllers();
+    if let Some(record) = &record {
+        failed_starts::record_success(&lab, record);
+    }
     let run = async {
-        match with_tui {
-            true => {
-                // The UI handles signals from here on.
-                stop.abort();
-                args.tui_args
-                    .show(&lab, &paths.lab, None, Some(&path), warnings)
+        match ui {
+            Some((tui_args, warnings)) => {
+                tui_args
+                    .show(&lab, files, None, Some(&path), warnings, shutdown)
                     .await
             }
-            false => {
-                let demos = Arc::new(LabDemos::new(&lab, paths.lab.clone()));
-                if matches!(lab.cluster(), Cluster::Embedded(_)) {
-                    tui_session::serve_demos(lab.context(), &demos);
-                }
-                match stop.await {
-                    Ok(Ok(())) => tracing::info!("stopping"),
-                    Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
-                    Err(error) => tracing::error!("cannot wait for signals: {error}"),
-                }
-                demos.shutdown().await;
+            None => {
+                serve_headless(&lab, files, shutdown).await;
                 printed
             }
         }
@@ -355,9 +412,36 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         outcome = run => outcome,
         never = kubeconfig.follow(&lab) => match never {},
     };
-    lab.stop().await;
+    stop(lab, record, shutdown).await;
     kubeconfig.remove();
     outcome
+}
+
+/// Serves a lab without UI until the shutdown is requested.
+async fn serve_headless(lab: &Lab, files: &FileSource, shutdown: &Shutdown) {
+    if !lab.has_controllers() {
+        eprintln!(
+            "no controllers run: delete or edit objects with kubectl (Pods with --force), then stop this process and start the lab without --without-controllers"
+        );
+        return shutdown.requested().await;
+    }
+    let demos = Arc::new(LabDemos::new(lab, files.clone()));
+    if matches!(lab.cluster(), Cluster::Embedded(_)) {
+        tui_session::serve_demos(lab.context(), &demos);
+    }
+    shutdown.requested().await;
+    tracing::info!("stopping");
+    shutdown.bounded(demos.shutdown()).await;
+}
+
+/// Stops a lab within the grace period of the shutdown.
+async fn stop(lab: Lab, record: Option<Arc<StartRecord>>, shutdown: &Shutdown) {
+    shutdown.request();
+    if !lab.stop_until(shutdown.grace_period_over()).await {
+        tracing::warn!("not all parts have stopped in time; acknowledged writes are kept");
+    } else if let Some(record) = record {
+        record.succeeded();
+    }
 }
 
 /// Starts a lab on a worker thread of the runtime, where the tasks that answer its requests run: the main thread

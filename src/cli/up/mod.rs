@@ -2,6 +2,7 @@
 
 mod choose_preset;
 mod command;
+mod failed_starts;
 mod lab_kubeconfig;
 mod limits_table;
 mod plan_review;

@@ -117,8 +117,9 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
         let due = (last_frame + pace).max(Instant::now());
         next_frame = Some(next_frame.map_or(due, |at| at.min(due)));
     };
-    app.shutdown().await;
+    // First, as operations may not end.
     drop(screen);
+    app.shutdown().await;
     tracing::info!("{frames}");
     Ok(exit)
 }
