@@ -170,8 +170,13 @@ fn only_permitted_requests_are_signed() {
         let masters = request_of("system:node:a", "system:masters", &[]);
         let status = approve(&client, "f", kubelet, usages.clone(), &masters).await;
         assert_eq!(failed(&status), wrong);
+        // Users with the right to client certificates of nodes need no approval.
         let node = request_of("system:node:a", "system:nodes", &[]);
-        let status = approve(&client, "g", kubelet, usages, &node).await;
+        let object = signing_request("g", kubelet, &usages, &node);
+        send(&client, "POST", REQUESTS, object).await.unwrap();
+        let path = format!("{REQUESTS}/g");
+        let status = get(&client, &path).await.unwrap()["status"].clone();
+        assert_eq!(status["conditions"][0]["reason"], "AutoApproved");
         assert!(status["certificate"].is_string());
     });
 }
@@ -187,6 +192,19 @@ async fn requester(served: &Served, more: Value) -> Client {
     served.grant("requester", json!(rules), subject).await;
     let mut config = served.config(None).await;
     config.auth_info.impersonate = Some("ann".into());
+    Client::try_from(config).unwrap()
+}
+
+/// A user with rights to the requests only, not to their subresources.
+async fn bob(served: &Served) -> Client {
+    let rules = json!([{
+        "apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"],
+        "verbs": ["*"],
+    }]);
+    let subject = json!({"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"});
+    served.grant("bob", rules, subject).await;
+    let mut config = served.config(None).await;
+    config.auth_info.impersonate = Some("bob".into());
     Client::try_from(config).unwrap()
 }
 
@@ -291,6 +309,15 @@ async fn no_client_certificate_is_for_the_group_of_masters() {
             "certificatesigningrequests.certificates.k8s.io \"evil\" is forbidden: use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
         );
     }
+    // The rights to requests do not approve the client certificate of a node.
+    let kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
+    let node = request_of("system:node:a", "system:nodes", &[]);
+    let usages_of_node = json!(["digital signature", "client auth"]);
+    let bob = bob(&served).await;
+    let object = signing_request("node", kubelet, &usages_of_node, &node);
+    send(&bob, "POST", REQUESTS, object).await.unwrap();
+    let stored = get(&bob, &format!("{REQUESTS}/node")).await.unwrap();
+    assert_eq!(stored["status"], json!({}));
     // The request of an object does not change afterwards, not by a subresource either.
     let (_, harmless) = request("ann");
     let object = signing_request("a", CLIENT, &usages, &harmless);

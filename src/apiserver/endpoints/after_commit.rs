@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{aggregation, certificate_signing, crd_lifecycle, service_account_secrets};
+use super::{
+    aggregation, certificate_approval, certificate_signing, crd_lifecycle, service_account_secrets,
+};
 use crate::registry::ServedResource;
 use crate::server_state::ServerState;
 
@@ -13,6 +15,7 @@ pub(super) fn after_commit(core: &Arc<ServerState>, served: &ServedResource, key
         ("", "secrets") => service_account_secrets::sync_secret(core, key),
         ("", "serviceaccounts") => service_account_secrets::sync_service_account(core, key),
         ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificate_approval::approve(core, key);
             certificate_signing::sign(core, key);
         }
         _ => {

@@ -79,11 +79,7 @@ fn certificate(
     object: &Value,
     (_, validate): &Signer,
 ) -> Result<String, String> {
-    let usages: Vec<&str> = object
-        .list("/spec/usages")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let usages = usages(object);
     let unreadable = |why: &str| format!("unable to parse csr {:?}: {why}", object.name());
     let text = object.text("/spec/request");
     let request = CertificateRequest::parse(text).map_err(unreadable)?;
@@ -107,6 +103,12 @@ fn certificate(
     signed.map_err(|e| unreadable(&e.to_string()))
 }
 
+/// The usages of a request.
+pub(super) fn usages(object: &Value) -> Vec<&str> {
+    let usages = object.list("/spec/usages").iter();
+    usages.filter_map(Value::as_str).collect()
+}
+
 /// A client may be in every group that admission allows.
 fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
     let optional = ["digital signature", "key encipherment"];
@@ -121,7 +123,10 @@ fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result
 }
 
 /// The client certificate of a kubelet: the user is a node.
-fn validate_kubelet_client(request: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+pub(super) fn validate_kubelet_client(
+    request: &CertificateRequest,
+    usages: &[&str],
+) -> Result<(), String> {
     validate_node_organization(request)?;
     let names = [
         (request.has_dns_name, "DNS"),

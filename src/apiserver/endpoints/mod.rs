@@ -7,6 +7,7 @@ mod after_commit;
 mod aggregated_discovery;
 mod aggregation;
 mod authenticated_request;
+mod certificate_approval;
 mod certificate_signing;
 mod configured_admission;
 mod continue_token;
