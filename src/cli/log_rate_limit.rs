@@ -207,9 +207,8 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(observe(start), Outcome::Written);
         }
-        for is_first in [true, false, false] {
-            let late = start + PERIOD * 2;
-            assert_eq!(observe(late), Outcome::Suppressed { is_first });
+        for (is_first, at) in [(true, start), (false, start), (false, start + PERIOD * 2)] {
+            assert_eq!(observe(at), Outcome::Suppressed { is_first });
         }
         assert_eq!(causes.end(&cause), 3);
         assert_eq!(observe(start), Outcome::Written);

@@ -25,7 +25,7 @@ const MAX_NEW: usize = 4096;
 const NEW_PATIENCE: Duration = Duration::from_millis(100);
 /// The time that a client has for each step (ClientHello, end of the handshake, request) while
 /// others wait.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The same, if no connection of the server has made a step for as long.
 const STALLED_PATIENCE: Duration = Duration::from_millis(200);
 /// At least this part of `STALLED_PATIENCE` is for each connection that may be open, so that a small number

@@ -19,7 +19,7 @@ const FLOOD: usize = 6000;
 /// Connections that one part of the flood holds.
 const HELD: usize = 500;
 /// Clients with a connection each that send a request at once.
-const CLIENTS: usize = 2000;
+const CLIENTS: usize = 500;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_without_a_user_do_not_keep_others_out() {

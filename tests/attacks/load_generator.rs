@@ -67,13 +67,17 @@ impl Generator {
         // All at once, as Go's client before it knows that the server speaks HTTP/2.
         let connections = (0..CONNECTIONS).map(|_| tokio::spawn(Attacker::connect(address)));
         let connections = join_all(connections.collect::<Vec<_>>()).await;
-        Arc::new(Self {
+        let generator = Arc::new(Self {
             connections: connections
                 .into_iter()
                 .map(|connection| Mutex::new(connection.unwrap()))
                 .collect(),
             token,
-        })
+        });
+        // A connection without a request of a user ends after some time.
+        let first = (0..CONNECTIONS).map(|turn| generator.send(turn, "GET", "/version", None));
+        join_all(first).await;
+        generator
     }
 
     async fn send(&self, turn: usize, method: &str, path: &str, object: Option<Value>) -> Value {

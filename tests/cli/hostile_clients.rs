@@ -107,13 +107,16 @@ async fn a_client_without_credentials_does_not_fill_the_log() {
         let _ = stream.read_to_end(&mut Vec::new()).await;
     }
     let lines = || std::fs::read_to_string(&log).unwrap();
-    let summary = loop {
-        let text = lines();
-        if let Some(line) = text.lines().find(|line| line.contains("were suppressed")) {
-            break line.to_owned();
+    let summary = async {
+        loop {
+            let text = lines();
+            if let Some(line) = text.lines().find(|line| line.contains("were suppressed")) {
+                return line.to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     };
+    let summary = tokio::time::timeout(PATIENCE, summary).await.unwrap();
     let (count, cause) = summary.split_once(" more lines as \"").unwrap();
     let count: usize = count.rsplit(' ').next().unwrap().parse().unwrap();
     let cause = cause.split_once('"').unwrap().0;
