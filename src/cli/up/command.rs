@@ -308,6 +308,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
         preset: preset.filter(|_| controllers),
         preset_must_be_valid: !with_tui,
         watch: controllers,
+        force_conflicts: false,
         port: Some(args.port),
         request_limits,
         host_addresses: HostAddresses::with_ports(args.allow_host_ports),
