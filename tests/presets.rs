@@ -66,6 +66,7 @@ impl PresetsFixture {
             review: None,
             applied_settings: PresetSettings::default(),
             adapt: None,
+            force_conflicts: false,
             snapshot: None,
         }
     }
