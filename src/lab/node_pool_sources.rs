@@ -71,16 +71,21 @@ impl NodePoolSources {
         nodes
     }
 
-    /// Replaces the pools of the lab's own file; returns the number of nodes if they have an effect.
-    pub(crate) async fn set_own(&self, own: NodePools) -> Option<u32> {
-        self.pools.lock().own = own;
-        self.apply().await
+    /// Replaces the pools of the lab's own file; returns the number of nodes if they have an effect. With `is_saved`
+    /// nodes that another client deleted are created again also if no pool changed.
+    pub(crate) async fn set_own(&self, own: NodePools, is_saved: bool) -> Option<u32> {
+        let is_effective = {
+            let mut pools = self.pools.lock();
+            pools.own = own;
+            pools.preset.is_none()
+        };
+        self.apply(is_saved && is_effective).await
     }
 
     /// Replaces the pools of the preset; returns the number of nodes if they have an effect.
     pub(crate) async fn set_preset(&self, preset: Option<NodePools>) -> Option<u32> {
         self.pools.lock().preset = preset;
-        self.apply().await
+        self.apply(false).await
     }
 
     fn effective(&self) -> NodePools {
@@ -88,10 +93,12 @@ impl NodePoolSources {
         pools.preset.as_ref().unwrap_or(&pools.own).clone()
     }
 
-    async fn apply(&self) -> Option<u32> {
+    async fn apply(&self, is_saved: bool) -> Option<u32> {
         let _applying = self.applying.lock().await;
         let effective = self.effective();
-        if effective == *self.machines.pools() {
+        let deleted = self.machines.deleted_nodes();
+        let has_deleted = deleted.is_some_and(|deleted| !deleted.borrow().is_empty());
+        if effective == *self.machines.pools() && !(is_saved && has_deleted) {
             return None;
         }
         let count = effective.pools.iter().map(|pool| pool.count).sum();

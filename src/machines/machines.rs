@@ -1,9 +1,11 @@
 //! The running machines of a cluster: start, node pools, failures, shutdown.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use tokio::sync::watch;
 
 use crate::autoscaler::Autoscaler;
 use crate::config::MachinesConfig;
@@ -200,6 +202,13 @@ impl Machines {
         if let Some(virtual_nodes) = &self.virtual_nodes {
             virtual_nodes.apply(pools).await;
         }
+    }
+
+    /// The nodes of the pools that another client deleted, and that stay deleted until the pools are applied or
+    /// their pool is scaled up. `None` if the lab has no nodes of its own.
+    pub fn deleted_nodes(&self) -> Option<watch::Receiver<Arc<BTreeSet<String>>>> {
+        let virtual_nodes = self.virtual_nodes.as_ref();
+        virtual_nodes.map(VirtualNodeController::deleted_nodes)
     }
 
     /// The applied pools.

@@ -6,7 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
@@ -163,6 +163,105 @@ fn manual_node_changes_and_other_nodes_are_kept() {
         );
         lab.machines.apply_pools(NodePools::default()).await;
         assert_eq!(names(&lab).await, ["other-0"]);
+    });
+}
+
+/// Deletes a node, and waits longer than any retry.
+async fn delete(lab: &TestCluster, name: &str) {
+    let params = DeleteParams::default();
+    lab.nodes.delete(name, &params).await.unwrap();
+    lab.clock.sleep(Duration::from_secs(120)).await;
+}
+
+fn deleted(lab: &TestCluster) -> Vec<String> {
+    let deleted = lab.machines.deleted_nodes().unwrap().borrow().clone();
+    deleted.iter().cloned().collect()
+}
+
+#[test]
+fn a_deleted_node_stays_deleted_until_its_pools_are_applied() {
+    with_cluster(POOLS, |lab| async move {
+        delete(&lab, "gpu-1").await;
+        assert_eq!(names(&lab).await, ["gpu-0"]);
+        assert_eq!(deleted(&lab), ["gpu-1"]);
+        // A pause, while another lab leads, changes nothing.
+        lab.machines.set_paused(true);
+        lab.machines.set_paused(false);
+        lab.clock.sleep(Duration::from_secs(120)).await;
+        assert_eq!(names(&lab).await, ["gpu-0"]);
+        let pools = NodePools::clone(&lab.machines.pools());
+        lab.machines.apply_pools(pools.clone()).await;
+        assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
+        assert!(deleted(&lab).is_empty());
+        // Nodes that their pool loses are not those that others delete.
+        lab.machines.apply_pools(NodePools::default()).await;
+        lab.machines.apply_pools(pools).await;
+        lab.clock.sleep(Duration::from_secs(120)).await;
+        assert_eq!(names(&lab).await, ["gpu-0", "gpu-1"]);
+        assert!(deleted(&lab).is_empty());
+    });
+}
+
+#[test]
+fn a_deleted_node_runs_pods_when_it_is_created_again() {
+    let on = |pod: &str| self::pod(pod, "sleep infinity", json!({"nodeName": "gpu-0"}));
+    with_cluster(POOLS, |lab| async move {
+        let mut saved = lab.nodes.get("gpu-0").await.unwrap();
+        delete(&lab, "gpu-0").await;
+        saved.metadata.resource_version = None;
+        saved.metadata.uid = None;
+        let params = PostParams::default();
+        let created = lab.nodes.create(&params, &saved).await.unwrap();
+        lab.create(&on("saved")).await;
+        lab.wait_for_phase("saved", "Running").await;
+        lab.clock.sleep(Duration::from_secs(120)).await;
+        assert_eq!(lab.nodes.get("gpu-0").await.unwrap().uid(), created.uid());
+        assert!(deleted(&lab).is_empty());
+
+        // Also one of which only the name is known.
+        delete(&lab, "gpu-0").await;
+        let bare: Node = serde_json::from_value(json!({"metadata": {"name": "gpu-0"}})).unwrap();
+        lab.nodes.create(&params, &bare).await.unwrap();
+        lab.create(&on("bare")).await;
+        lab.wait_for_phase("bare", "Running").await;
+        lab.clock.sleep(Duration::from_secs(120)).await;
+        let node = lab.nodes.get("gpu-0").await.unwrap();
+        assert_eq!(node.labels()["kueue-lab.dev/pool"], "gpu");
+        let (old, new) = (saved.spec.unwrap(), node.spec.unwrap());
+        assert_eq!(new.pod_cidr, old.pod_cidr);
+        assert_eq!(new.provider_id, old.provider_id);
+        let (old, new) = (saved.status.unwrap(), node.status.unwrap());
+        assert_eq!(new.allocatable, old.allocatable);
+        assert_eq!(new.addresses, old.addresses);
+        assert!(deleted(&lab).is_empty());
+    });
+}
+
+#[test]
+fn an_annotation_stops_the_kubelet_of_a_node() {
+    with_cluster(POOLS, |lab| async move {
+        let params = PatchParams::default();
+        let set = async |value: Option<&str>| {
+            let patch = json!({"metadata": {"annotations": {"kueue-lab.dev/kubelet": value}}});
+            let patch = Patch::Merge(&patch);
+            lab.nodes.patch("gpu-0", &params, &patch).await.unwrap();
+        };
+        let ready = async || {
+            let node = lab.nodes.get("gpu-0").await.unwrap();
+            let conditions = node.status.unwrap().conditions.unwrap();
+            let ready = conditions.into_iter().find(|c| c.type_ == "Ready");
+            ready.unwrap().status
+        };
+        set(Some("stopped")).await;
+        lab.clock.sleep(Duration::from_secs(90)).await;
+        assert_eq!(ready().await, "Unknown");
+        let options = json!({"nodeName": "gpu-0"});
+        lab.create(&pod("p", "sleep infinity", options)).await;
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        assert_eq!(phase_of(&lab.pods.get("p").await.unwrap()), "Pending");
+        set(None).await;
+        lab.wait_for_phase("p", "Running").await;
+        assert_eq!(ready().await, "True");
     });
 }
 

@@ -27,6 +27,7 @@ use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
 use super::streams::ContainerRuntime;
 use crate::event_recorder::EventRecorder;
+use crate::nodes::has_stopped_kubelet;
 use crate::pods::{is_terminal, node_of};
 use crate::resource_claims;
 use kueue_lab_host::HostAddresses;
@@ -125,8 +126,15 @@ impl Kubelet {
         // Pods may be delivered before their node.
         let waker = kubelet.clone();
         nodes.add_event_handler(move |change| {
-            if let Change::Added(node) = change {
-                waker.requeue_pods(&node.name_any());
+            let is_due = match change {
+                Change::Added(_) => true,
+                Change::Updated { old, new } => {
+                    has_stopped_kubelet(old) != has_stopped_kubelet(new)
+                }
+                Change::Deleted(_) => false,
+            };
+            if is_due {
+                waker.requeue_pods(&change.object().name_any());
             }
         });
         let worker = kubelet.clone();

@@ -14,6 +14,12 @@ pub(super) struct DesiredNodes {
     pub(super) pools: Arc<NodePools>,
     pub(super) nodes: BTreeMap<String, PoolNode>,
     pub(super) failed: BTreeSet<String>,
+    /// Nodes with the annotation that stops their kubelet.
+    pub(super) stopped: BTreeSet<String>,
+    /// Nodes that another client deleted. They are not created again.
+    pub(super) deleted: BTreeSet<String>,
+    /// UIDs of nodes whose deletion the lab requested.
+    pub(super) removed: BTreeSet<String>,
     /// Sizes of pools that were scaled up beyond the file's count.
     pub(super) scaled_up: BTreeMap<String, u32>,
     /// When the nodes of a scale-up exist, by name.
@@ -49,11 +55,27 @@ impl DesiredNodes {
             return;
         }
         self.scaled_up.insert(pool.name.clone(), count);
+        for index in 0..size {
+            self.deleted.remove(&pool.node_name(index));
+        }
         let delay = pool.autoscale.map_or(Duration::ZERO, |a| a.delay);
         for index in size..self.size(pool) {
             let name = pool.node_name(index);
             self.provisioned_at.insert(name, now + delay);
         }
+    }
+
+    /// Whether no kubelet runs on the node: a simulated power failure, or a stopped kubelet.
+    pub(super) fn has_failed(&self, name: &str) -> bool {
+        self.failed.contains(name) || self.stopped.contains(name)
+    }
+
+    /// Records that a node of the lab was deleted: it stays deleted, unless the lab requested the deletion.
+    /// Returns whether `deleted` changed.
+    pub(super) fn record_deletion(&mut self, name: &str, uid: &str) -> bool {
+        let is_own = self.removed.remove(uid);
+        self.stopped.remove(name);
+        !is_own && self.nodes.contains_key(name) && self.deleted.insert(name.to_owned())
     }
 
     pub(super) fn replace(&mut self, pools: NodePools, cluster_type: ClusterType) {
@@ -79,6 +101,7 @@ impl DesiredNodes {
             }
         }
         self.failed.retain(|name| nodes.contains_key(name));
+        self.deleted.retain(|name| nodes.contains_key(name));
         self.provisioned_at
             .retain(|name, _| nodes.contains_key(name));
         self.nodes = nodes;

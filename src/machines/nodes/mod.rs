@@ -22,6 +22,6 @@ pub use fake_gpus::{FakeGpuController, RealNodes};
 pub use node_devices::NodeDevices;
 pub use node_pools::{Autoscale, NodePool, NodePools, PoolTopologyLevel, PoolsError};
 pub use removal::{RemovedNodes, remove_all};
-pub(crate) use virtual_node::template_node;
 pub use virtual_node::{ClusterType, KubeletAddress, POOL, is_managed};
+pub(crate) use virtual_node::{has_stopped_kubelet, template_node};
 pub use virtual_node_controller::VirtualNodeController;

@@ -8,10 +8,15 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::desired_nodes::PoolNode;
-use super::virtual_node::{self, FROM_POOL_ANNOTATION};
+use super::virtual_node::{self, FROM_POOL_ANNOTATION, is_managed};
 
-/// The patch of labels and taints; those not set by the pool stay.
-pub(super) fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value> {
+/// The patch of labels and taints; those not set by the pool stay. A node that another client created gets the
+/// missing fields of the spec that `registered` has.
+pub(super) fn metadata_patch(
+    pool_node: &PoolNode,
+    node: &Node,
+    registered: impl Fn() -> Node,
+) -> Option<Value> {
     let owned = virtual_node::from_pool_annotation(&pool_node.pool, pool_node.index);
     let before = node
         .annotations()
@@ -54,18 +59,32 @@ pub(super) fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value>
         // Optimistic lock: taints of others must not be lost.
         patch["metadata"]["resourceVersion"] = json!(node.resource_version());
     }
+    if !is_managed(node) {
+        let (old, new) = (node.spec.as_ref(), registered().spec.unwrap_or_default());
+        if old.is_none_or(|old| old.pod_cidr.is_none()) {
+            patch["spec"]["podCIDR"] = json!(new.pod_cidr);
+            patch["spec"]["podCIDRs"] = json!(new.pod_cidrs);
+        }
+        if old.is_none_or(|old| old.provider_id.is_none()) {
+            patch["spec"]["providerID"] = json!(new.provider_id);
+        }
+    }
     Some(patch)
 }
 
 /// The patch of the status: capacity, kubelet address, and the conditions of a node that is not
-/// Ready.
+/// Ready. A node without addresses gets the whole status that `registered` has.
 pub(super) fn status_patch(
     pool_node: &PoolNode,
     node: &Node,
     now: Timestamp,
     reached: Option<(String, i32)>,
+    registered: impl Fn() -> Node,
 ) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
+    if status.addresses.as_ref().is_none_or(Vec::is_empty) {
+        return Some(json!({"status": registered().status}));
+    }
     let capacity = virtual_node::capacity(&pool_node.pool);
     let ready = status
         .conditions

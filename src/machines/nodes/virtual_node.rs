@@ -19,6 +19,8 @@ use kueue_lab_clock::whole_seconds;
 pub(crate) const MANAGED: &str = "kueue-lab.dev/managed";
 /// Label that names the pool of a node.
 pub const POOL: &str = "kueue-lab.dev/pool";
+/// Annotation that stops the kubelet of a virtual node with the value `stopped`.
+const KUBELET_ANNOTATION: &str = "kueue-lab.dev/kubelet";
 /// Annotation with the labels and taints of the pool, so that they can be removed with it.
 pub(super) const FROM_POOL_ANNOTATION: &str = "kueue-lab.dev/from-pool";
 /// The kubelet port.
@@ -85,6 +87,12 @@ impl KubeletAddress {
 /// Whether this is a virtual node of the lab.
 pub fn is_managed(node: &Node) -> bool {
     node.labels().get(MANAGED).is_some_and(|v| v == "true")
+}
+
+/// Whether an annotation stops the kubelet of the node.
+pub(crate) fn has_stopped_kubelet(node: &Node) -> bool {
+    let value = node.annotations().get(KUBELET_ANNOTATION);
+    value.is_some_and(|value| value == "stopped")
 }
 
 /// The labels of a pool's n-th node.

@@ -9,16 +9,16 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::desired_nodes::{DesiredNodes, PoolNode};
 use super::node_lease::{self, Heartbeats};
 use super::node_patches::{metadata_patch, status_patch};
 use super::not_ready_taint::NotReadyTaintWarning;
 use super::resource_slices::ResourceSlices;
-use super::virtual_node::{self, KubeletAddress, is_managed};
+use super::virtual_node::{self, KubeletAddress, has_stopped_kubelet, is_managed};
 use super::{ClusterType, NodePool, NodePools};
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many nodes are written concurrently.
 const WORKERS: usize = 8;
@@ -41,6 +41,8 @@ struct Shared {
     /// On a cluster with controllers of its own.
     not_ready_taint: Option<NotReadyTaintWarning>,
     changed: Notify,
+    /// The deleted nodes.
+    deleted: watch::Sender<Arc<BTreeSet<String>>>,
 }
 
 impl VirtualNodeController {
@@ -69,12 +71,13 @@ impl VirtualNodeController {
                     false => Heartbeats::Regular,
                 },
                 changed: Notify::new(),
+                deleted: watch::Sender::default(),
             }),
         };
-        let queue = controller.shared.queue.clone();
+        let observer = Arc::downgrade(&controller.shared);
         nodes.add_event_handler(move |change| {
-            if is_managed(change.object()) {
-                queue.add(change.object().name_any());
+            if let Some(shared) = observer.upgrade() {
+                shared.observe(change);
             }
         });
         let worker = controller.clone();
@@ -95,9 +98,15 @@ impl VirtualNodeController {
         tasks.spawn("heartbeats", async move { heartbeat.renew_leases().await });
     }
 
-    /// Applies node pools: nodes are created, updated and deleted. Returns when that is done or has
-    /// failed once.
+    /// Applies node pools: nodes are created, also those that another client deleted, updated and deleted.
+    /// Returns when that is done or has failed once.
     pub async fn apply(&self, pools: NodePools) {
+        self.shared.desired.lock().deleted.clear();
+        self.resize(pools).await;
+    }
+
+    /// Applies node pools; deleted nodes stay deleted.
+    async fn resize(&self, pools: NodePools) {
         self.shared.nodes.wait_for_cache_sync().await;
         let names = {
             let mut wanted = self.shared.desired.lock();
@@ -107,6 +116,7 @@ impl VirtualNodeController {
             names.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
             names
         };
+        self.shared.publish_deleted();
         use futures::StreamExt;
         futures::stream::iter(&names)
             .for_each_concurrent(WORKERS, |name| async move {
@@ -125,6 +135,11 @@ impl VirtualNodeController {
         self.shared.changed.notify_one();
     }
 
+    /// The nodes of the pools that another client deleted.
+    pub fn deleted_nodes(&self) -> watch::Receiver<Arc<BTreeSet<String>>> {
+        self.shared.deleted.subscribe()
+    }
+
     /// The pools and their current sizes.
     pub fn sizes(&self) -> Vec<(NodePool, u32)> {
         let wanted = self.shared.desired.lock();
@@ -132,7 +147,8 @@ impl VirtualNodeController {
         wanted.pools.pools.iter().map(size).collect()
     }
 
-    /// Scales up a pool, within its maximum. The nodes exist after the pool's delay.
+    /// Scales up a pool, within its maximum. The nodes exist after the pool's delay; deleted nodes of the pool
+    /// are created again.
     pub(crate) async fn scale_up(&self, pool: &str, count: u32) {
         let now = self.shared.context.clock.now();
         let pools = {
@@ -143,7 +159,7 @@ impl VirtualNodeController {
             }
             pools
         };
-        self.apply(pools).await;
+        self.resize(pools).await;
     }
 
     /// Removes the last node of a pool that was scaled up to `count` nodes.
@@ -156,7 +172,7 @@ impl VirtualNodeController {
             }
             wanted.pools.as_ref().clone()
         };
-        self.apply(pools).await;
+        self.resize(pools).await;
     }
 
     /// Pauses writes, or resumes them.
@@ -191,9 +207,9 @@ impl VirtualNodeController {
         self.shared.desired.lock().pools.clone()
     }
 
-    /// Whether a power failure of this node is simulated.
+    /// Whether no kubelet runs on this node: its power failed, or its kubelet is stopped.
     pub fn has_failed(&self, name: &str) -> bool {
-        self.shared.desired.lock().failed.contains(name)
+        self.shared.desired.lock().has_failed(name)
     }
 
     /// Stops a node's heartbeats, as a power failure would, or resumes them. False for a node that
@@ -215,19 +231,30 @@ impl VirtualNodeController {
     }
 
     async fn reconcile(&self, name: &str) -> kube::Result<ReconcileResult> {
-        let (pool_node, failed, known, kubelet) = {
+        let (pool_node, failed, deleted, known, kubelet) = {
             let wanted = self.shared.desired.lock();
             if wanted.paused {
                 return Ok(ReconcileResult::Done);
             }
-            let failed = wanted.failed.contains(name);
+            let failed = wanted.has_failed(name);
+            let deleted = wanted.deleted.contains(name);
+            let (known, kubelet) = (wanted.applied, wanted.kubelet.clone());
             let pool_node = wanted.nodes.get(name).cloned();
-            (pool_node, failed, wanted.applied, wanted.kubelet.clone())
+            (pool_node, failed, deleted, known, kubelet)
         };
+        // Another client created a node of this name again: its kubelet runs as before. On a cluster with nodes
+        // of its own, it can be another machine.
+        let is_embedded = self.shared.cluster_type == ClusterType::Embedded;
+        let is_own = |node: &Node| is_managed(node) || deleted && is_embedded;
         let api: Api<Node> = Api::all(self.shared.context.client.clone());
         let existing = self.shared.nodes.get(&ObjectKey::cluster(name));
         match (pool_node, existing) {
-            (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
+            (None, Some(node)) if known && is_managed(&node) => {
+                let uid = node.uid().unwrap_or_default();
+                self.shared.desired.lock().removed.insert(uid);
+                remove(&api, &node).await?;
+            }
+            (Some(_), None) if deleted => {}
             (Some(pool_node), None) => {
                 let now = self.shared.context.clock.now();
                 if let Some(due) = self.shared.desired.lock().provisioned_at.get(name)
@@ -255,7 +282,7 @@ impl VirtualNodeController {
                 }
                 self.shared.changed.notify_one();
             }
-            (Some(pool_node), Some(node)) if is_managed(&node) && !failed => {
+            (Some(pool_node), Some(node)) if is_own(&node) && !failed => {
                 self.update_node(&api, &pool_node, &node, kubelet.as_ref())
                     .await?;
                 let now = self.shared.context.clock.now();
@@ -264,7 +291,7 @@ impl VirtualNodeController {
                     return Ok(ReconcileResult::RequeueAfter(delay));
                 }
             }
-            (Some(_), Some(node)) if !is_managed(&node) => {
+            (Some(_), Some(node)) if !is_own(&node) => {
                 tracing::warn!(
                     node = name,
                     "a node of this name exists and is not the lab's; it is not changed"
@@ -285,15 +312,20 @@ impl VirtualNodeController {
     ) -> kube::Result<()> {
         let name = node.name_any();
         let params = PatchParams::default();
-        if let Some(patch) = metadata_patch(pool_node, node) {
+        let now = self.shared.context.clock.now();
+        let cluster_type = self.shared.cluster_type;
+        let registered = || {
+            let (index, number) = (pool_node.index, pool_node.number);
+            virtual_node::node(&pool_node.pool, index, number, now, cluster_type, kubelet)
+        };
+        if let Some(patch) = metadata_patch(pool_node, node, registered) {
             let patched = api.patch(&name, &params, &Patch::Merge(&patch)).await?;
             self.shared.nodes.observe_write(Arc::new(patched));
         }
-        let now = self.shared.context.clock.now();
         // Only the embedded cluster gets addresses.
-        let reached = (self.shared.cluster_type == ClusterType::Remote)
+        let reached = (cluster_type == ClusterType::Remote)
             .then(|| KubeletAddress::hostname_and_port(kubelet, &name));
-        if let Some(patch) = status_patch(pool_node, node, now, reached) {
+        if let Some(patch) = status_patch(pool_node, node, now, reached, registered) {
             if patch["status"].get("conditions").is_some() {
                 // The Lease before the Ready condition, so that the node is not marked Unknown.
                 let context = &self.shared.context;
@@ -373,7 +405,50 @@ impl VirtualNodeController {
         let names = wanted.nodes.keys().filter(|_| !wanted.paused);
         names
             .filter_map(|name| self.shared.nodes.get(&ObjectKey::cluster(name.as_str())))
-            .partition(|node| !wanted.failed.contains(&node.name_any()))
+            .partition(|node| !wanted.has_failed(&node.name_any()))
+    }
+}
+
+impl Shared {
+    /// Follows the nodes that other clients delete, create again, or whose kubelet they stop.
+    fn observe(&self, change: &Change<Node>) {
+        let node = change.object();
+        let name = node.name_any();
+        let (is_awaited, changed) = {
+            let mut desired = self.desired.lock();
+            let changed = match change {
+                Change::Deleted(_) if is_managed(node) => {
+                    desired.record_deletion(&name, &node.uid().unwrap_or_default())
+                }
+                Change::Deleted(_) => false,
+                Change::Added(_) | Change::Updated { .. } => {
+                    let changed = match has_stopped_kubelet(node) {
+                        true => desired.stopped.insert(name.clone()),
+                        false => desired.stopped.remove(&name),
+                    };
+                    if changed {
+                        self.changed.notify_one();
+                    }
+                    is_managed(node) && desired.deleted.remove(&name)
+                }
+            };
+            (desired.deleted.contains(&name), changed)
+        };
+        if changed {
+            self.publish_deleted();
+        }
+        if is_managed(node) || is_awaited {
+            self.queue.add(name);
+        }
+    }
+
+    fn publish_deleted(&self) {
+        let deleted = self.desired.lock().deleted.clone();
+        self.deleted.send_if_modified(|last| {
+            let is_new = **last != deleted;
+            *last = Arc::new(deleted);
+            is_new
+        });
     }
 }
 
