@@ -1,5 +1,6 @@
 //! Messages to the UI, and the commands it returns.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -31,6 +32,8 @@ pub enum Msg {
     InvalidObject(Kind, ObjectKey, String),
     /// The presets changed.
     Presets(Arc<PresetList>),
+    /// The deleted nodes of the node pools changed.
+    DeletedNodes(Arc<BTreeSet<String>>),
     /// The progress of the demo changed.
     ScenarioProgress(Arc<ScenarioProgress>),
     /// An operation succeeded or failed; one sentence about the result.

@@ -77,6 +77,7 @@ impl TuiArgs {
         };
         let backend = Backend {
             presets: Some(Arc::new(LabPresets::new(lab))),
+            deleted_nodes: lab.machines().deleted_nodes(),
             demos: Some(demos.clone()),
             speed: LabSpeed::new(&clock).map(|speed| Arc::new(speed) as Arc<dyn SpeedBackend>),
             ..backend(lab.client(), &clock, engine)

@@ -1,8 +1,10 @@
 //! A cluster and the capabilities of its lab.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::Client;
+use tokio::sync::watch;
 
 use super::{DemoBackend, Explainer, PresetBackend, SpeedBackend};
 
@@ -13,6 +15,8 @@ pub struct Backend {
     pub client: Client,
     /// The presets folder.
     pub presets: Option<Arc<dyn PresetBackend>>,
+    /// The nodes of the node pools that were deleted, and that the lab does not create again.
+    pub deleted_nodes: Option<watch::Receiver<Arc<BTreeSet<String>>>>,
     /// The demos.
     pub demos: Option<Arc<dyn DemoBackend>>,
     /// Control of the lab clock.
@@ -27,6 +31,7 @@ impl Backend {
         Self {
             client,
             presets: None,
+            deleted_nodes: None,
             demos: None,
             speed: None,
             explainer: None,

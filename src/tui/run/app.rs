@@ -84,6 +84,11 @@ impl<'a> App<'a> {
                 message_sender.clone(),
             ));
         }
+        if let Some(changes) = config.backend.deleted_nodes.clone() {
+            state.deleted_nodes = Arc::clone(&changes.borrow());
+            let msg = Msg::DeletedNodes;
+            followers.spawn(forward_changes(changes, msg, message_sender.clone()));
+        }
         if let Some(demos) = &config.backend.demos {
             let changes = demos.changes();
             state.scenario = Some(Arc::clone(&changes.borrow()));

@@ -1,5 +1,6 @@
 //! The state of the UI.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Env, RowId, Severity, UiState};
@@ -21,6 +22,8 @@ pub struct State {
     pub(crate) env: Env,
     /// The presets, if the lab has a presets folder.
     pub(crate) presets: Option<Arc<PresetList>>,
+    /// The deleted nodes of the node pools.
+    pub(crate) deleted_nodes: Arc<BTreeSet<String>>,
     /// Progress of the running or last demo.
     pub(crate) scenario: Option<Arc<ScenarioProgress>>,
 }

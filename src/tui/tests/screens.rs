@@ -80,6 +80,20 @@ fn nodes() {
 }
 
 #[test]
+fn deleted_nodes() {
+    let mut state = busy();
+    press(&mut state, &["4"]);
+    let deleted = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned());
+        Msg::DeletedNodes(Arc::new(names.collect()))
+    };
+    update(&mut state, deleted(&["cpu-3"]));
+    assert_screen("nodes-deleted", &state, SMALL);
+    update(&mut state, deleted(&[]));
+    assert!(!render_text(&state, 80, 24).contains("deleted: "));
+}
+
+#[test]
 fn presets() {
     let mut state = busy();
     press(&mut state, &["5", "down"]);

@@ -54,6 +54,16 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             state.presets = Some(list);
             Vec::new()
         }
+        Msg::DeletedNodes(names) => {
+            for name in names.difference(&state.deleted_nodes.clone()) {
+                let text = format!(
+                    "node {name} was deleted; a save of the node-pool file creates it again"
+                );
+                state.notify(Severity::Info, text);
+            }
+            state.deleted_nodes = names;
+            Vec::new()
+        }
         Msg::ScenarioProgress(progress) => {
             let outcome = progress.outcome.clone();
             let before = state.scenario.as_ref().and_then(|s| s.outcome.clone());

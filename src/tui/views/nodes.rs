@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
+use ratatui::layout::Rect;
+
 use super::details::node;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
@@ -11,7 +13,7 @@ use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
-use crate::text::{Amount, age, amount_text, resource_label};
+use crate::text::{Amount, age, amount_text, resource_label, truncate};
 use crate::theme::Role;
 use crate::widget::table::{self, Cell, Column, ListArea};
 use crate::widget::{Canvas, DeviceSlot, PageBuilder, device_slots, usage_bar};
@@ -63,6 +65,7 @@ impl View for NodesView {
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.nodes.revision().hash(hasher);
+        state.deleted_nodes.hash(hasher);
         state.data.pods.revision().hash(hasher);
         state.data.resource_slices.revision().hash(hasher);
         state.data.resource_claims.revision().hash(hasher);
@@ -103,6 +106,23 @@ impl View for NodesView {
 
     fn empty_text(&self, _: &State) -> String {
         "No nodes.".to_owned()
+    }
+
+    fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+        let (existing, deleted) = (state.data.nodes.len(), &state.deleted_nodes);
+        if deleted.is_empty() || area.height < 2 {
+            return;
+        }
+        let names = deleted.iter().map(String::as_str).collect::<Vec<_>>();
+        let all = existing + names.len();
+        let text = format!(
+            "{existing} of {all} nodes, {} deleted: {}",
+            names.len(),
+            names.join(", ")
+        );
+        let max_width = area.width.saturating_sub(3);
+        let text = truncate(&text, max_width.into(), canvas.glyphs.ellipsis);
+        canvas.text(area.x + 2, area.y + 1, max_width, &text, Role::Warning);
     }
 
     fn row_title(&self, name: &String) -> String {
