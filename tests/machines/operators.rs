@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams,
@@ -336,6 +337,40 @@ fn mpi_job_succeeds_and_is_suspended() {
         job.patch(json!({"runPolicy": {"suspend": true}})).await;
         job.wait("suspended", |s| is_true(s, "Suspended")).await;
         job.wait_for_pods(0, "").await;
+    });
+}
+
+#[test]
+fn launcher_of_an_mpi_job_that_runs_as_worker_is_the_first_replica() {
+    with_operators(NODES, |lab| async move {
+        let spec = |workers: i32| {
+            json!({
+                "runLauncherAsWorker": true,
+                "mpiReplicaSpecs": {"Launcher": replicas(1, "sleep 600"), "Worker": replicas(workers, "sleep 600")},
+            })
+        };
+        let job = Subject::create(&lab, MPI_JOB, spec(2)).await;
+        let indexes = async |count: usize| {
+            job.wait_for_pods(count, "Running").await;
+            let pods = lab.pods.list(&ListParams::default()).await.unwrap();
+            let label = |pod: &Pod, name: &str| {
+                let name = format!("training.kubeflow.org/{name}");
+                pod.labels().get(&name).cloned().unwrap_or_default()
+            };
+            let labels = |pod: &Pod| (label(pod, "replica-index"), label(pod, "job-role"));
+            let mut indexes: Vec<(String, String)> = pods.items.iter().map(labels).collect();
+            indexes.sort();
+            indexes
+        };
+        let pair = |index: &str, role: &str| (index.to_owned(), role.to_owned());
+        let (launcher, first, second) = (
+            pair("0", "launcher"),
+            pair("1", "worker"),
+            pair("2", "worker"),
+        );
+        assert_eq!(indexes(3).await, [launcher.clone(), first.clone(), second]);
+        job.patch(spec(1)).await;
+        assert_eq!(indexes(2).await, [launcher, first]);
     });
 }
 

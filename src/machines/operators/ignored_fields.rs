@@ -41,13 +41,9 @@ fn ignored_fields(kind: &str) -> Vec<IgnoredField> {
             ("failurePolicy.rules[].onJobFailureMessagePatterns", None),
             ("volumeClaimPolicies", None),
         ],
-        "PyTorchJob" | "XGBoostJob" | "PaddleJob" | "JAXJob" => &SCHEDULING_POLICY,
+        "PyTorchJob" | "XGBoostJob" | "PaddleJob" | "JAXJob" | "MPIJob" => &SCHEDULING_POLICY,
         "TFJob" => {
             let own: [IgnoredField; 1] = [("enableDynamicWorker", Some("false"))];
-            return [own.as_slice(), &SCHEDULING_POLICY].concat();
-        }
-        "MPIJob" => {
-            let own: [IgnoredField; 1] = [("runLauncherAsWorker", Some("false"))];
             return [own.as_slice(), &SCHEDULING_POLICY].concat();
         }
         "TrainJob" => &[("trainer.numProcPerNode", None)],

@@ -88,11 +88,17 @@ fn wanted_workers(worker: &Value) -> usize {
     }
 }
 
+/// The replica index of the first worker: with `runLauncherAsWorker` the launcher has index 0.
+fn first_replica_index(job: &Observed<'_>) -> usize {
+    usize::from(job.spec()["runLauncherAsWorker"] == true)
+}
+
 fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut Plan) {
     let wanted = wanted_workers(worker);
+    let first = first_replica_index(job);
     let surplus = job.pods.iter().filter(|pod| {
         let index = label(pod, REPLICA_INDEX).and_then(|index| index.parse::<usize>().ok());
-        !is_deleting(pod) && index.is_none_or(|index| index >= wanted)
+        !is_deleting(pod) && index.is_none_or(|index| index >= wanted + first)
     });
     plan.delete
         .extend(surplus.map(|pod| ChildReference::of(pod.as_ref())));
@@ -101,7 +107,7 @@ fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut Plan) {
     let names = (0..wanted).map(|index| (index, format!("{own}-worker-{index}")));
     let missing = names.filter(|(_, name)| !existing.contains(name.as_str()));
     plan.create_replicas(job, missing, |(index, name)| {
-        let number = index.to_string();
+        let number = (index + first).to_string();
         let labels = [
             (JOB_NAME, own.as_str()),
             (OPERATOR_NAME, OPERATOR),
@@ -170,6 +176,9 @@ fn launcher_job(job: &Observed<'_>, launcher: &Value, suspended: bool) -> Value 
     ];
     let mut template = launcher["template"].clone();
     child_objects::set_labels(&mut template, &labels);
+    if first_replica_index(job) > 0 {
+        child_objects::set_labels(&mut template, &[(REPLICA_INDEX, "0")]);
+    }
     template["spec"]["hostname"] = json!(launcher_name(job));
     template["spec"]["subdomain"] = json!(own);
     let policy = launcher["restartPolicy"].as_str().unwrap_or("OnFailure");
