@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{
@@ -337,6 +338,61 @@ fn mpi_job_succeeds_and_is_suspended() {
         job.patch(json!({"runPolicy": {"suspend": true}})).await;
         job.wait("suspended", |s| is_true(s, "Suspended")).await;
         job.wait_for_pods(0, "").await;
+    });
+}
+
+#[test]
+fn storage_of_a_deleted_ray_cluster_with_gcs_fault_tolerance_is_cleaned_up() {
+    with_operators(NODES, |lab| async move {
+        let mut spec = ray_cluster_spec(1);
+        spec["gcsFaultToleranceOptions"] = json!({"redisAddress": "redis:6379"});
+        let cluster = Subject::create(&lab, RAY_CLUSTER, spec).await;
+        cluster.wait_for_pods(2, "Running").await;
+        let object = cluster.api.get(&cluster.name).await.unwrap();
+        assert_eq!(
+            object.finalizers(),
+            ["ray.io/gcs-ft-redis-cleanup-finalizer"]
+        );
+        let uid = object.uid().unwrap();
+        let head = ListParams::default().labels("ray.io/node-type=head");
+        let head = lab.pods.list(&head).await.unwrap().items.remove(0);
+        assert_eq!(head.annotations()["ray.io/external-storage-namespace"], uid);
+        let value = |pod: &Pod, name: &str| {
+            let container = &pod.spec.as_ref().unwrap().containers[0];
+            let mut variables = container.env.iter().flatten();
+            variables
+                .find(|v| v.name == name)
+                .unwrap()
+                .value
+                .clone()
+                .unwrap()
+        };
+        assert_eq!(value(&head, "RAY_REDIS_ADDRESS"), "redis:6379");
+        assert_eq!(value(&head, "RAY_external_storage_namespace"), uid);
+
+        let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
+        let params = DeleteParams::default();
+        cluster.api.delete(&cluster.name, &params).await.unwrap();
+        let job = loop {
+            let jobs = jobs.list(&ListParams::default()).await.unwrap();
+            if let Some(job) = jobs.items.into_iter().next() {
+                break job;
+            }
+            let object = cluster.api.get(&cluster.name).await.unwrap();
+            assert!(object.metadata.deletion_timestamp.is_some());
+            lab.clock.sleep(Duration::from_millis(200)).await;
+        };
+        assert_eq!(job.name_any(), "a-redis-cleanup");
+        assert_eq!(job.labels()["ray.io/node-type"], "redis-cleanup");
+        let rays = ListParams::default().labels("ray.io/node-type=head");
+        assert!(lab.pods.list(&rays).await.unwrap().items.is_empty());
+        for _ in 0..1_500 {
+            if cluster.api.get_opt(&cluster.name).await.unwrap().is_none() {
+                return;
+            }
+            lab.clock.sleep(Duration::from_millis(200)).await;
+        }
+        panic!("the cluster is not deleted");
     });
 }
 

@@ -20,6 +20,7 @@ mod pod_servers;
 mod pod_status;
 mod pod_workers;
 mod prepared_resources;
+mod ray_storage;
 mod server;
 mod simulated_container;
 mod simulated_pod;

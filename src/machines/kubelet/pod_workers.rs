@@ -22,6 +22,7 @@ use super::long_scripts::has_long_script;
 use super::pod_ip_allocator::PodIpAllocator;
 use super::pod_log_source::PodLogSource;
 use super::pod_status;
+use super::ray_storage::RayStorage;
 use super::server::serve;
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
@@ -65,6 +66,7 @@ pub(super) struct Shared {
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
+    pub(super) ray_storage: RayStorage,
     pub(super) logs: LogStore,
     /// The containers in which commands are executed.
     pub(super) runtime: ContainerRuntime,
@@ -97,6 +99,7 @@ impl Kubelet {
                 host_addresses: OnceLock::new(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
+                ray_storage: RayStorage::default(),
                 logs: LogStore::new(context.clock.clone()),
                 runtime: ContainerRuntime::default(),
                 recorder: EventRecorder::new(context, "kubelet"),
@@ -104,8 +107,12 @@ impl Kubelet {
         };
         let queue = kubelet.shared.queue.clone();
         let logs = kubelet.shared.logs.clone();
+        let shared = Arc::downgrade(&kubelet.shared);
         pods.add_event_handler(move |change| {
             let pod = change.object();
+            if let Some(shared) = shared.upgrade() {
+                shared.ray_storage.observe(pod, shared.context.clock.now());
+            }
             if let Change::Deleted(pod) = change {
                 logs.forget(pod.metadata.uid.as_deref().unwrap_or_default());
             }

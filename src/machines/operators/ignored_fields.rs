@@ -23,7 +23,7 @@ fn ignored_fields(kind: &str) -> Vec<IgnoredField> {
     let fields: &[IgnoredField] = match kind {
         "RayCluster" => &[
             ("authOptions", None),
-            ("gcsFaultToleranceOptions", None),
+            ("gcsFaultToleranceOptions.backend", Some("\"redis\"")),
             ("headGroupSpec.enableIngress", Some("false")),
             ("historyServerOptions", None),
             ("networkPolicy", None),

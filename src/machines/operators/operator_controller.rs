@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::ignored_fields;
 use super::observed::Observed;
 use super::plan::{ChildReference, NOT_SIMULATED, Plan, controller_reference};
+use super::ray::gcs_fault_tolerance::has_finalizer;
 use super::registry::{OPERATORS, Operator, WATCHED, resource};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::pods::controller_uid;
@@ -176,7 +177,9 @@ impl OperatorController {
             self.not_simulated.lock().remove(&key);
             return Ok(ReconcileResult::Done);
         };
-        if object.metadata.deletion_timestamp.is_some() {
+        let is_deleted = object.metadata.deletion_timestamp.is_some();
+        let is_finalized = operator.kind == "RayCluster" && has_finalizer(&object);
+        if is_deleted && !is_finalized {
             return Ok(ReconcileResult::Done);
         }
         let key = (index, key);
@@ -449,7 +452,12 @@ impl OperatorController {
         let params = PatchParams::default();
         match api.patch(&child.name, &params, &Patch::Merge(patch)).await {
             Ok(patched) => {
-                self.observe_write(patched);
+                // Without its last finalizer a deleted object is gone.
+                let is_gone = patched.metadata.deletion_timestamp.is_some()
+                    && patched.finalizers().is_empty();
+                if !is_gone {
+                    self.observe_write(patched);
+                }
                 Ok(())
             }
             Err(error) if is_not_found(&error) => Ok(()),

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod};
 use kube::ResourceExt;
 use kueue_lab_container::filesystem::{FileSystem, StorageBudget, Tree, Volume, base_image};
-use kueue_lab_container::{Container, ContainerConfig, programs};
+use kueue_lab_container::{Container, ContainerConfig, Program, programs};
 use kueue_lab_skylet::{install, program_names, programs as skypilot_programs};
 use parking_lot::Mutex;
 
 use super::super::pod_workers::{Kubelet, Shared};
 use super::super::simulated_container::{ContainerPhase, ephemeral_containers};
 use super::container_system::ContainerSystem;
+use super::redis_cli::{REDIS_CLI, RedisCli};
 use super::{container_files, exec_environment, skypilot_nodes, volumes};
 use kueue_lab_runtime::ObjectKey;
 
@@ -173,6 +174,13 @@ impl Kubelet {
         };
         let is_busybox = has(&BUSYBOX);
         let skypilot = skypilot_nodes::runtime(self, pod, &spec.name);
+        let redis = (name == "redis").then(|| {
+            Arc::new(RedisCli {
+                shared: self.weak(),
+                pod: ObjectKey::of(&**pod),
+                started: instance.started,
+            }) as Arc<dyn Program>
+        });
         let system = Arc::new(ContainerSystem::new(self, instance));
         let has_gpus = !system.has_no_gpus();
         let budget = shared.runtime.budget.clone();
@@ -180,6 +188,7 @@ impl Kubelet {
             true => base_image([], budget, now),
             false => {
                 let installed = skypilot.iter().flat_map(|_| program_names());
+                let installed = installed.chain(redis.is_some().then_some(REDIS_CLI));
                 base_image(programs(is_busybox, has_gpus).chain(installed), budget, now)
             }
         };
@@ -206,7 +215,11 @@ impl Kubelet {
             is_busybox,
             files,
             system,
-            programs: skypilot.iter().flat_map(skypilot_programs).collect(),
+            programs: skypilot
+                .iter()
+                .flat_map(skypilot_programs)
+                .chain(redis)
+                .collect(),
         })
     }
 }

@@ -8,6 +8,7 @@ mod exec;
 mod exec_environment;
 mod pod_network;
 mod port_forward;
+mod redis_cli;
 mod skypilot_nodes;
 mod volumes;
 

@@ -233,6 +233,34 @@ impl Kubelet {
         Some(endpoints.get(index).copied())
     }
 
+    /// Whether a host name and a port, as a pod of the namespace of `client` names them, lead to `pod`.
+    pub(super) async fn is_address_of(
+        &self,
+        client: &ObjectKey,
+        host: &str,
+        port: u16,
+        pod: &ObjectKey,
+    ) -> bool {
+        let addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => match host.split_once('.') {
+                None => self.service_addresses(&client.namespace, host).await,
+                Some(_) => self.resolve(pod, host).await,
+            },
+        };
+        let own = self.shared().pods.get(pod).and_then(|pod| pod_ip(&pod));
+        for address in addresses {
+            let target = match self.service_endpoint(address, port).await {
+                Some(endpoint) => endpoint.map(|endpoint| endpoint.address),
+                None => Some(address),
+            };
+            if target.is_some() && target == own {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The addresses of a host name in a pod.
     pub(super) async fn resolve(&self, key: &ObjectKey, host: &str) -> Vec<IpAddr> {
         let host = host.trim_end_matches('.');

@@ -1,5 +1,6 @@
 //! KubeRay's RayCluster, RayJob and RayService controllers.
 
+pub(super) mod gcs_fault_tolerance;
 mod kuberay_metadata;
 pub(super) mod ray_cluster;
 pub(super) mod ray_job;

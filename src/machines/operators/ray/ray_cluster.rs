@@ -10,12 +10,16 @@ use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, Plan};
 use super::DISABLE_HEAD_RESTART;
+use super::gcs_fault_tolerance;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
 use crate::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
 use kueue_lab_quantity::Quantity;
 
 /// Reconciles a RayCluster.
 pub(in super::super) fn reconcile(cluster: &Observed<'_>) -> Plan {
+    if let Some(plan) = gcs_fault_tolerance::reconcile(cluster) {
+        return plan;
+    }
     let spec = cluster.spec();
     let groups = items(&spec["workerGroupSpecs"]);
     let mut templates = groups.iter().map(|g| &g["template"]);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects;
 use super::super::observed::Observed;
+use super::gcs_fault_tolerance;
 
 /// Label: the RayCluster of a pod.
 pub(super) const CLUSTER: &str = "ray.io/cluster";
@@ -27,6 +28,7 @@ pub(super) fn head_pod(cluster: &Observed<'_>) -> Value {
             containers.push(sidecar);
         }
     }
+    gcs_fault_tolerance::configure_head(cluster, &mut pod);
     pod
 }
 
