@@ -61,6 +61,8 @@ pub struct AdmissionRequest<'a> {
     pub dry_run: bool,
     /// The name of the user who made the request.
     pub user: &'a str,
+    /// The UID of that user, often empty.
+    pub user_id: &'a str,
 }
 
 /// The result of admission for an allowed write.

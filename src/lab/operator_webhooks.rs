@@ -23,7 +23,9 @@ impl AdmissionPlugin for OperatorWebhooks {
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError> {
         if request.operation != Operation::Delete {
-            webhooks::set_defaults(object);
+            let is_create = request.operation == Operation::Create;
+            let creator = is_create.then_some((request.user, request.user_id));
+            webhooks::set_defaults(request.resource, object, creator);
         }
         Ok(AdmissionWarnings::default())
     }

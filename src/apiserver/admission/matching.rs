@@ -234,6 +234,7 @@ mod tests {
             old_object: None,
             dry_run: false,
             user: "u",
+            user_id: "",
         };
         change(&mut request);
         let reader = One(json!({"metadata": {"name": "team", "labels": {"managed": "yes"}}}));

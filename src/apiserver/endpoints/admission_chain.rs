@@ -89,6 +89,7 @@ impl AdmissionChain<'_> {
             old_object: self.old,
             dry_run: self.options.dry_run(),
             user: &self.context.request.user.name,
+            user_id: &self.context.request.user.uid,
         }
     }
 

@@ -54,6 +54,7 @@ pub(crate) fn request<'a>(
         old_object: None,
         dry_run: false,
         user: "me",
+        user_id: "",
     }
 }
 
