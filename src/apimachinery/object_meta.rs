@@ -1,5 +1,7 @@
 //! Object metadata: system fields, generated names and immutable fields.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_entropy::Entropy;
@@ -168,16 +170,17 @@ pub fn dedup_owner_references(object: &mut Value) -> Vec<String> {
     let Some(Value::Array(owners)) = meta_mut(object).get_mut("ownerReferences") else {
         return Vec::new();
     };
-    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut seen = HashSet::with_capacity(owners.len());
+    let is_first: Vec<bool> = owners.iter().map(|owner| seen.insert(owner)).collect();
     let mut dropped = Vec::new();
-    for owner in std::mem::take(owners) {
-        if seen.contains(&owner) {
+    let mut is_first = is_first.into_iter();
+    owners.retain(|owner| {
+        let is_first = is_first.next().unwrap_or(true);
+        if !is_first {
             dropped.push(owner["uid"].as_str().unwrap_or_default().to_string());
-        } else {
-            seen.push(owner);
         }
-    }
-    *owners = seen;
+        is_first
+    });
     dropped
 }
 
@@ -194,6 +197,15 @@ mod tests {
         assert!(generate_name(&mut o, &entropy));
         assert_eq!(meta_str(&o, "name").len(), 63);
         assert!(!generate_name(&mut json!({"metadata": {}}), &entropy));
+    }
+
+    #[test]
+    fn equal_owner_references_are_dropped_in_order() {
+        let owner = |uid: &str, name: &str| json!({"uid": uid, "name": name});
+        let (a, b, other) = (owner("1", "a"), owner("2", "b"), owner("1", "x"));
+        let mut o = json!({"metadata": {"ownerReferences": [a, b, a, other, b]}});
+        assert_eq!(dedup_owner_references(&mut o), ["1", "2"]);
+        assert_eq!(o["metadata"]["ownerReferences"], json!([a, b, other]));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Validation of webhooks: their `clientConfig` and the versions of reviews they accept.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::error_list::ErrorList;
@@ -29,9 +31,10 @@ pub fn review_versions(
     if versions.is_empty() {
         return errors.required(path, required);
     }
+    let mut seen = HashSet::new();
     for (i, version) in versions.iter().enumerate() {
         let text = version.as_str().unwrap_or_default();
-        if versions.iter().take(i).any(|v| v == version) {
+        if !seen.insert(version) {
             errors.invalid(&path.index(i), text, "duplicate version");
         } else {
             errors.invalid_for_each(&path.index(i), text, dns1035_label(text));

@@ -1,6 +1,6 @@
 //! Nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -122,8 +122,9 @@ fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     pod_cidrs(&mut errors, new);
     let addresses = STATUS.child("addresses");
     let list = new.list("/status/addresses");
+    let mut seen = HashSet::new();
     for (i, address) in list.iter().enumerate() {
-        if list.iter().take(i).any(|a| a == address) {
+        if !seen.insert(address) {
             errors.duplicate(&addresses.index(i), address.clone());
         }
     }

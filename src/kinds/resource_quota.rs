@@ -92,6 +92,9 @@ fn is_quota_scope_valid_for_resource(scope: &str, resource: &str) -> bool {
     }
 }
 
+/// The errors of scopes that are reported. Each of them contains all scopes.
+const MAX_SCOPE_ERRORS: usize = 64;
+
 fn quota_spec(errors: &mut ErrorList, spec: &Value) {
     let root = FieldPath::root("spec");
     quota_list(errors, &root.child("hard"), spec.get("hard"));
@@ -102,11 +105,23 @@ fn quota_spec(errors: &mut ErrorList, spec: &Value) {
         .collect();
     let path = root.child("scopes");
     let shown = spec.at("/scopes").clone();
+    let mut fine = BTreeSet::new();
+    let most = errors.0.len() + MAX_SCOPE_ERRORS;
     for scope in &scopes {
+        let before = errors.0.len();
+        if before >= most {
+            break;
+        }
+        if fine.contains(scope) {
+            continue;
+        }
         if !SCOPES.contains(scope) {
             errors.invalid(&path, shown.clone(), "unsupported scope");
         }
         for (resource, _) in spec.entries("/hard") {
+            if errors.0.len() >= most {
+                break;
+            }
             if !resource.contains('/') && !is_quota_scope_valid_for_resource(scope, resource) {
                 errors.invalid(
                     &path,
@@ -114,6 +129,9 @@ fn quota_spec(errors: &mut ErrorList, spec: &Value) {
                     "unsupported scope applied to resource",
                 );
             }
+        }
+        if errors.0.len() == before {
+            fine.insert(*scope);
         }
     }
     for (a, b) in [

@@ -1,5 +1,7 @@
 //! Validation of Workload.
 
+use std::collections::{HashMap, HashSet};
+
 use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
 
 use super::admission_gated_by::admission_gated_by;
@@ -11,7 +13,9 @@ use crate::field::{FieldError, FieldErrors, Path};
 use crate::meta_validation::{
     annotations, conditions, labels, not_negative, quantity, tolerations,
 };
-use crate::v1beta2::{AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload};
+use crate::v1beta2::{
+    AdmissionCheckState, PodSet, PodSetTopologyRequest, ReclaimablePod, ResourceList, Workload,
+};
 use kueue_lab_quantity::Quantity;
 
 /// Whether the workload has a quota reservation.
@@ -214,15 +218,11 @@ fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldE
             vec![FieldError::required(path, detail)]
         };
     };
+    let names = pod_set_names(workload);
     let mut errors = FieldErrors::new();
     for (i, assignment) in admission.pod_set_assignments.iter().enumerate() {
         let path = path.child("podSetAssignments").index(i);
-        if !workload
-            .spec
-            .pod_sets
-            .iter()
-            .any(|s| s.name == assignment.name)
-        {
+        if !names.contains(assignment.name.as_str()) {
             errors.push(FieldError::not_found(&path.child("name"), &assignment.name));
         }
         let Some(count) = assignment.count.filter(|c| *c > 0) else {
@@ -241,6 +241,11 @@ fn admission(workload: &Workload, old: Option<&Workload>, path: &Path) -> FieldE
         }
     }
     errors
+}
+
+fn pod_set_names(workload: &Workload) -> HashSet<&str> {
+    let sets = workload.spec.pod_sets.iter();
+    sets.map(|s| s.name.as_str()).collect()
 }
 
 /// Kueue's integer value of a quantity: millicores of CPU, whole units of other resources.
@@ -265,13 +270,25 @@ fn reclaimable_pods(
         .map(|s| s.name.as_str())
         .collect();
     // After a scale-down the old count may be too high until it is updated.
-    let before = old
-        .filter(|_| is_elastic(workload, gates))
-        .map(|o| &o.status.reclaimable_pods);
+    let before: Option<HashMap<&str, Vec<i32>>> =
+        old.filter(|_| is_elastic(workload, gates)).map(|old| {
+            let mut counts: HashMap<&str, Vec<i32>> = HashMap::new();
+            for pods in &old.status.reclaimable_pods {
+                counts.entry(&pods.name).or_default().push(pods.count);
+            }
+            counts
+        });
+    let was = |pods: &ReclaimablePod| {
+        let counts = before.as_ref().and_then(|b| b.get(pods.name.as_str()));
+        counts.is_some_and(|counts| counts.contains(&pods.count))
+    };
+    // The last one of the reversed list is the first one.
+    let sets = workload.spec.pod_sets.iter().rev();
+    let sets: HashMap<&str, &PodSet> = sets.map(|s| (s.name.as_str(), s)).collect();
     let mut errors = FieldErrors::new();
     for pods in &workload.status.reclaimable_pods {
         let path = path.key(&pods.name);
-        match workload.spec.pod_sets.iter().find(|s| s.name == pods.name) {
+        match sets.get(pods.name.as_str()) {
             None => {
                 errors.push(FieldError::not_supported(
                     &path.child("name"),
@@ -279,7 +296,7 @@ fn reclaimable_pods(
                     &names,
                 ));
             }
-            Some(set) if pods.count > set.count && !before.is_some_and(|b| b.contains(pods)) => {
+            Some(set) if pods.count > set.count && !was(pods) => {
                 let detail = format!("should be less or equal to {}", set.count);
                 errors.push(FieldError::invalid(
                     &path.child("count"),
@@ -294,17 +311,14 @@ fn reclaimable_pods(
 }
 
 fn pod_set_updates(check: &AdmissionCheckState, workload: &Workload, path: &Path) -> FieldErrors {
-    let mut names: Vec<&str> = workload
-        .spec
-        .pod_sets
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
+    let known = pod_set_names(workload);
+    let sets = workload.spec.pod_sets.iter();
+    let mut names: Vec<&str> = sets.map(|s| s.name.as_str()).collect();
     names.sort_unstable();
     let mut errors = FieldErrors::new();
     for (i, update) in check.pod_set_updates.iter().enumerate() {
         let path = path.index(i);
-        if !names.contains(&update.name.as_str()) {
+        if !known.contains(update.name.as_str()) {
             errors.push(FieldError::not_supported(
                 &path.child("name"),
                 &update.name,

@@ -127,10 +127,10 @@ fn scaled_down_pod_sets<'a>(workload: &'a Workload, gates: &FeatureGates) -> BTr
     else {
         return BTreeSet::new();
     };
-    let count = |name: &str| {
-        let set = workload.spec.pod_sets.iter().find(|s| s.name == name);
-        set.map_or(0, |s| s.count)
-    };
+    // The last one of the reversed list is the first one.
+    let sets = workload.spec.pod_sets.iter().rev();
+    let counts: BTreeMap<&str, i32> = sets.map(|s| (s.name.as_str(), s.count)).collect();
+    let count = |name: &str| counts.get(name).copied().unwrap_or_default();
     let assignments = admission.pod_set_assignments.iter();
     assignments
         .filter(|a| a.count.is_some_and(|c| c > count(&a.name)))

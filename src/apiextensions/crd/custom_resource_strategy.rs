@@ -1,5 +1,6 @@
 //! The strategy of the custom resources of one version.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -247,7 +248,7 @@ impl Strategy for CustomResourceStrategy {
                 .cloned()
                 .unwrap_or_default()
         };
-        let before = old.map(list).unwrap_or_default();
+        let before: HashSet<Value> = old.map(list).unwrap_or_default().into_iter().collect();
         let mut added: Vec<Value> = list(new);
         added.retain(|f| !before.contains(f));
         added.sort_by(|a, b| a.as_str().cmp(&b.as_str()));

@@ -7,6 +7,8 @@ mod number;
 mod string;
 mod validation_result;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
@@ -100,18 +102,15 @@ fn validate_type(
     value: &Value,
     path: &str,
 ) -> ValidationResult {
-    let mut out = ValidationResult {
-        errors: Vec::new(),
-        match_count: 1,
-    };
-    let wrong = |wanted: &str, found: &str| ValidationResult {
-        match_count: 0,
-        errors: vec![ValidationError::of(
+    let mut out = ValidationResult::default();
+    out.match_count = 1;
+    let wrong = |wanted: &str, found: &str| {
+        ValidationResult::of(ValidationError::of(
             FieldErrorKind::TypeInvalid,
             path,
             Some(found.into()),
             format!("{path} in body must be of type {wanted}: {found:?}"),
-        )],
+        ))
     };
     let found = json_type_name(value);
     if value.is_null() {
@@ -197,7 +196,7 @@ fn array(
     if let Some(most) = rules.items.1.filter(|most| count > *most) {
         out.add(too_many(path, size, most));
     }
-    if rules.unique_items && (1..size).any(|i| items[..i].contains(&items[i])) {
+    if rules.unique_items && items.iter().collect::<HashSet<_>>().len() < size {
         let detail = format!("{path} in body shouldn't contain duplicates");
         out.add(ValidationError::invalid(path, "", detail));
     }

@@ -132,7 +132,11 @@ impl fmt::Display for Requirement {
 
 impl Requirement {
     fn matches(&self, label: Option<&str>) -> bool {
-        let has = |value: &str| self.values.iter().any(|v| v == value);
+        let has = |value: &str| {
+            self.values
+                .binary_search_by(|v| v.as_str().cmp(value))
+                .is_ok()
+        };
         let compare = |larger: bool| {
             let own = label.and_then(|l| l.parse::<i64>().ok());
             let bound = self.values.first().and_then(|v| v.parse::<i64>().ok());

@@ -1,5 +1,7 @@
 //! Validation of `metadata`, as `validation.ValidateObjectMeta`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::object_names::ValidateNameFn;
@@ -263,11 +265,11 @@ fn changed(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (new, old) = (new.at("/metadata"), old.at("/metadata"));
     if old.has("/deletionTimestamp") {
-        let before = old.list("/finalizers");
+        let before: HashSet<&Value> = old.list("/finalizers").iter().collect();
         let mut added: Vec<&str> = new
             .list("/finalizers")
             .iter()
-            .filter(|f| !before.contains(f))
+            .filter(|f| !before.contains(*f))
             .filter_map(Value::as_str)
             .collect();
         added.sort_unstable();

@@ -4,7 +4,7 @@
 
 mod element_order;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -215,15 +215,16 @@ fn merge_list(
     }
     let items = original.len().saturating_add(patch.len());
     if !of_objects(&[&original, &patch])? {
-        steps.spend(items.saturating_mul(items))?;
+        steps.spend(items)?;
+        let of_patch: HashSet<&Value> = patch.iter().collect();
         if deletes {
             return Ok(original
                 .into_iter()
-                .filter(|v| !patch.contains(v))
+                .filter(|v| !of_patch.contains(v))
                 .collect());
         }
         let merged = deduplicated(original.iter().chain(&patch).cloned().collect());
-        let (ours, rest) = merged.into_iter().partition(|v| patch.contains(v));
+        let (ours, rest) = merged.into_iter().partition(|v| of_patch.contains(v));
         return element_order::normalize_element_order(ours, rest, &patch, &original, None);
     }
     let Some(key) = key else {
@@ -270,6 +271,7 @@ fn apply_list_directives(
     steps: &mut PatchSteps,
 ) -> Result<(Vec<Value>, Vec<Value>), StrategicMergeError> {
     let mut plain = Vec::new();
+    let mut deleted: HashSet<Value> = HashSet::new();
     let mut replace = false;
     for item in patch {
         let Value::Object(map) = &item else { continue };
@@ -278,8 +280,7 @@ fn apply_list_directives(
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
                     let value = map.get(key).ok_or_else(|| no_merge_key(map, key))?;
-                    steps.spend(original.len())?;
-                    original.retain(|v| v.get(key) != Some(value));
+                    deleted.insert(value.clone());
                 }
                 Some("replace") => replace = true,
                 Some("merge") => {
@@ -289,6 +290,10 @@ fn apply_list_directives(
                 _ => return Err(unknown_directive(directive, map)),
             },
         }
+    }
+    if !deleted.is_empty() {
+        steps.spend(original.len())?;
+        original.retain(|v| v.get(key).is_none_or(|value| !deleted.contains(value)));
     }
     Ok(if replace {
         (plain, Vec::new())
@@ -310,8 +315,9 @@ fn retain_keys(
         return Err(StrategicMergeError::RetainKeys);
     };
     let keys = original.len().saturating_add(patch.len());
-    steps.spend(names.len().saturating_mul(keys))?;
-    let retained = |key: &str| names.iter().any(|n| n.as_str() == Some(key));
+    steps.spend(names.len().saturating_add(keys))?;
+    let names: HashSet<&str> = names.iter().filter_map(Value::as_str).collect();
+    let retained = |key: &str| names.contains(key);
     let set = |(k, v): (&String, &Value)| {
         !v.is_null()
             && !k.starts_with(DELETE_FROM_PRIMITIVE_LIST)
@@ -363,14 +369,23 @@ fn same_type(a: &Value, b: &Value) -> bool {
 
 /// Removes duplicates; each removed item is replaced by the last one.
 fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
+    let mut positions: HashMap<Value, BTreeSet<usize>> = HashMap::new();
+    for (i, item) in items.iter().enumerate() {
+        positions.entry(item.clone()).or_default().insert(i);
+    }
     let mut i = 0;
     while i < items.len() {
-        let mut j = i + 1;
-        while j < items.len() {
-            if items[i] == items[j] {
-                items.swap_remove(j);
-            } else {
-                j += 1;
+        // The next equal item is replaced by the last one, until there is none.
+        while let Some(j) = positions.get_mut(&items[i]).and_then(|own| {
+            let next = own.range(i + 1..).next().copied()?;
+            own.remove(&next);
+            Some(next)
+        }) {
+            items.swap_remove(j);
+            let last = items.len();
+            if let Some(moved) = items.get(j).and_then(|item| positions.get_mut(item)) {
+                moved.remove(&last);
+                moved.insert(j);
             }
         }
         i += 1;

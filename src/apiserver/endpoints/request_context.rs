@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use parking_lot::Mutex;
 
@@ -24,7 +26,7 @@ pub(super) struct RequestContext<'s> {
     pub(super) served: Arc<ServedResource>,
     pub(super) query: Query,
     pub(super) transformer: ResponseTransformer,
-    warnings: Mutex<Vec<String>>,
+    warnings: Mutex<IndexSet<String>>,
 }
 
 impl<'s> RequestContext<'s> {
@@ -172,15 +174,12 @@ impl<'s> RequestContext<'s> {
     /// Adds a `Warning` header to the response.
     pub(super) fn warn(&self, text: impl Into<String>) {
         let text = text.into();
-        let mut warnings = self.warnings.lock();
-        if !warnings.contains(&text) {
-            warnings.push(text);
-        }
+        self.warnings.lock().insert(text);
     }
 
     /// The texts of the `Warning` headers.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().clone()
+        self.warnings.lock().iter().cloned().collect()
     }
 
     /// The media type of the body, without parameters.

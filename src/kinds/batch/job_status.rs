@@ -1,5 +1,7 @@
 //! Validation of Job status updates: conditions and counters must be consistent.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::completion_indexes;
@@ -27,7 +29,7 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
 
 fn validate_uncounted_terminated_pods(errors: &mut ErrorList, status: &Value) {
     let path = STATUS.child("uncountedTerminatedPods");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
     for field in ["succeeded", "failed"] {
         let list = status
             .at("/uncountedTerminatedPods")
@@ -37,10 +39,8 @@ fn validate_uncounted_terminated_pods(errors: &mut ErrorList, status: &Value) {
             let path = path.index(i);
             if uid.is_empty() {
                 errors.invalid(&path, "", "must not be empty");
-            } else if seen.contains(&uid) {
+            } else if !seen.insert(uid) {
                 errors.duplicate(&path, uid);
-            } else {
-                seen.push(uid);
             }
         }
     }
@@ -153,10 +153,12 @@ fn index_sets(errors: &mut ErrorList, new: &Value, old: &Value) {
             completion_indexes::intervals(lost, all),
         )
     {
+        // Both lists are in order: the first interval that does not end before `f` is the only
+        // candidate.
         let common = failed.iter().find_map(|f| {
-            done.iter()
-                .find(|d| d.0 <= f.1 && f.0 <= d.1)
-                .map(|d| d.0.max(f.0))
+            let at = done.partition_point(|d| d.1 < f.0);
+            let d = done.get(at).filter(|d| d.0 <= f.1)?;
+            Some(d.0.max(f.0))
         });
         if let Some(index) = common {
             let detail = format!("failedIndexes and completedIndexes overlap at index: {index}");

@@ -1,5 +1,7 @@
 //! Validation of `spec.podFailurePolicy` of a Job.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -19,7 +21,7 @@ pub(super) fn pod_failure_policy(errors: &mut ErrorList, path: &FieldPath<'_>, s
         .list("/containers")
         .iter()
         .chain(template.list("/initContainers"));
-    let names: Vec<&str> = containers.map(|c| c.text("/name")).collect();
+    let names: HashSet<&str> = containers.map(|c| c.text("/name")).collect();
     for (i, rule) in rules.iter().enumerate() {
         let path = rules_path.index(i);
         let action = rule.text("/action");
@@ -63,14 +65,19 @@ pub(super) fn pod_failure_policy(errors: &mut ErrorList, path: &FieldPath<'_>, s
     }
 }
 
-fn exit_codes(errors: &mut ErrorList, path: &FieldPath<'_>, codes: &Value, containers: &[&str]) {
+fn exit_codes(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    codes: &Value,
+    containers: &HashSet<&str>,
+) {
     let operator = codes.text("/operator");
     match operator {
         "" => errors.required(&path.child("operator"), "valid values: [\"In\" \"NotIn\"]"),
         other => errors.one_of(&path.child("operator"), other, &["In", "NotIn"]),
     }
     let container = codes.text("/containerName");
-    if codes.has("/containerName") && !containers.contains(&container) {
+    if codes.has("/containerName") && !containers.contains(container) {
         let detail = "must be one of the container or initContainer names in the pod template";
         errors.invalid(&path.child("containerName"), container, detail);
     }
@@ -88,12 +95,13 @@ fn exit_codes(errors: &mut ErrorList, path: &FieldPath<'_>, codes: &Value, conta
         );
     }
     errors.at_most(&values_path, values.len(), 255);
+    let mut seen = HashSet::new();
     for (i, value) in values.iter().enumerate() {
         let path = values_path.index(i);
         if operator == "In" && *value == 0 {
             errors.invalid(&path, 0, "must not be 0 for the In operator");
         }
-        if values.iter().take(i).any(|v| v == value) {
+        if !seen.insert(*value) {
             errors.duplicate(&path, *value);
         }
     }

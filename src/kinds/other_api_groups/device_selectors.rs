@@ -1,5 +1,7 @@
 //! Validation of the CEL selectors of devices, `dynamic-resource-allocation/cel/compile.go`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use kueue_lab_apiextensions::crd::definition_validation::type_check::{
@@ -30,7 +32,7 @@ pub(super) fn of_claim(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Valu
 /// The field `selectors` of a request or class. Expressions that `old` has are valid.
 pub(super) fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, holder: &Value, old: &Value) {
     let path = path.child("selectors");
-    let stored = old.list("/selectors");
+    let stored: HashSet<&Value> = old.list("/selectors").iter().collect();
     for (i, selector) in holder.list("/selectors").iter().enumerate() {
         let path = path.index(i);
         let cel = path.child("cel");

@@ -1,5 +1,7 @@
 //! Ingresses, NetworkPolicies and EndpointSlices.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::builtin_strategy::BuiltinStrategy;
@@ -36,7 +38,7 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
         },
         "NetworkPolicy" => BuiltinStrategy {
             set_defaults: policy_default,
-            validate_create: |new| policy(new, &[]),
+            validate_create: |new| policy(new, &BTreeSet::new()),
             validate_update: |new, old| policy(new, &cidrs(old)),
             ..spec
         },
@@ -305,12 +307,12 @@ fn policy_default(policy: &mut Value) {
 }
 
 /// The CIDRs of a policy.
-fn cidrs(policy: &Value) -> Vec<&str> {
-    let mut found = Vec::new();
+fn cidrs(policy: &Value) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
     for (rules, peers) in [("/spec/ingress", "/from"), ("/spec/egress", "/to")] {
         for peer in policy.list(rules).iter().flat_map(|r| r.list(peers)) {
             let excepted = peer.list("/ipBlock/except").iter();
-            found.push(peer.text("/ipBlock/cidr"));
+            found.insert(peer.text("/ipBlock/cidr"));
             found.extend(excepted.filter_map(Value::as_str));
         }
     }
@@ -318,7 +320,7 @@ fn cidrs(policy: &Value) -> Vec<&str> {
 }
 
 /// Validates a NetworkPolicy. The CIDRs `existing` are kept even if they are invalid.
-fn policy(policy: &Value, existing: &[&str]) -> Vec<FieldError> {
+fn policy(policy: &Value, existing: &BTreeSet<&str>) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let selector = policy.at("/spec/podSelector");
     errors.extend(labels::validate_selector(selector, "spec.podSelector"));
@@ -385,7 +387,12 @@ fn policy_port(errors: &mut ErrorList, path: &FieldPath<'_>, port: &Value) {
     }
 }
 
-fn policy_peer(errors: &mut ErrorList, path: &FieldPath<'_>, peer: &Value, existing: &[&str]) {
+fn policy_peer(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    peer: &Value,
+    existing: &BTreeSet<&str>,
+) {
     let mut selectors = 0;
     for field in ["podSelector", "namespaceSelector"] {
         if let Some(selector) = peer.get(field).filter(|s| !s.is_null()) {
@@ -405,9 +412,14 @@ fn policy_peer(errors: &mut ErrorList, path: &FieldPath<'_>, peer: &Value, exist
     }
 }
 
-fn ip_block(errors: &mut ErrorList, path: &FieldPath<'_>, block: &Value, existing: &[&str]) {
+fn ip_block(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    block: &Value,
+    existing: &BTreeSet<&str>,
+) {
     let parse = |path: &FieldPath<'_>, text: &str, errors: &mut ErrorList| {
-        if !existing.contains(&text) {
+        if !existing.contains(text) {
             cidr(errors, path, text);
         }
         Cidr::parse_sloppy(text)
@@ -548,7 +560,7 @@ mod tests {
         }});
         let invalid = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
         assert_eq!(
-            texts(&policy(&object, &[])),
+            texts(&policy(&object, &BTreeSet::new())),
             [
                 "spec.ingress[0].ports[0].protocol: Unsupported value: \"ICMP\": supported values: \"TCP\", \"UDP\", \"SCTP\"",
                 "spec.ingress[0].ports[0].endPort: Invalid value: 70: must be greater than or equal to `port`",

@@ -1,6 +1,6 @@
 //! Validation of regular, init and ephemeral containers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use kueue_lab_json::ValueExt;
 /// Pod-level data that container validation depends on.
 pub(crate) struct PodValidationContext<'a> {
     /// Valid volumes by name.
-    pub volumes: Vec<(&'a str, &'a Value)>,
+    pub volumes: BTreeMap<&'a str, &'a Value>,
     /// The pod's resource claims.
     pub claims: &'a [Value],
     /// The pod's `terminationGracePeriodSeconds`.

@@ -1,5 +1,7 @@
 //! Validation of resource names and quantities.
 
+use std::collections::{BTreeSet, HashSet};
+
 use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -202,14 +204,18 @@ fn huge_pages(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str, value: &
     }
 }
 
+/// The number of unknown claims of a container whose errors list the claims of the pod.
+const MAX_CLAIMS_WITH_NAMES: usize = 16;
+
 /// Validates that the resource claims of a container refer to claims of its pod.
 fn claims(errors: &mut ErrorList, path: &FieldPath<'_>, claims: &[Value], of_pod: &[Value]) {
-    let known: Vec<&str> = of_pod
+    let known: BTreeSet<&str> = of_pod
         .iter()
         .map(|c| c.text("/name"))
         .filter(|n| !n.is_empty())
         .collect();
-    let mut seen: Vec<String> = Vec::new();
+    let mut unknown = 0;
+    let mut seen: HashSet<String> = HashSet::new();
     for (i, claim) in claims.iter().enumerate() {
         let path = path.index(i);
         let (name, request) = (claim.text("/name"), claim.text("/request"));
@@ -222,18 +228,22 @@ fn claims(errors: &mut ErrorList, path: &FieldPath<'_>, claims: &[Value], of_pod
         } else {
             format!("{name}/{request}")
         };
-        if seen.iter().any(|s| s == name || *s == key) {
+        if seen.contains(name) || seen.contains(&key) {
             errors.duplicate(&path, key.clone());
         }
-        seen.push(key);
-        if !known.contains(&name) {
-            let mut names = known.clone();
-            names.sort_unstable();
+        seen.insert(key);
+        if !known.contains(name) {
+            errors.not_found(&path, name);
+            // The names are repeated for a few claims, not for thousands.
+            unknown += 1;
+            if unknown > MAX_CLAIMS_WITH_NAMES {
+                continue;
+            }
+            let names: Vec<&str> = known.iter().copied().collect();
             let rest = match names.is_empty() {
                 true => " which is empty".to_string(),
                 false => format!(": {}", names.join(", ")),
             };
-            errors.not_found(&path, name);
             if let Some(last) = errors.0.last_mut() {
                 last.detail = format!("must be one of the names in pod.spec.resourceClaims{rest}");
             }

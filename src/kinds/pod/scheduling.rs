@@ -1,7 +1,7 @@
 //! Validation of the scheduling fields of pods: scheduling gates, tolerations, affinity and
 //! topology spread constraints.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -240,7 +240,7 @@ fn pod_term(errors: &mut ErrorList, path: &FieldPath<'_>, term: &Value) {
             no_selector,
         );
     }
-    let mismatched = term.list("/mismatchLabelKeys");
+    let mismatched: HashSet<&Value> = term.list("/mismatchLabelKeys").iter().collect();
     let match_path = path.child("matchLabelKeys");
     for (i, key) in term.list("/matchLabelKeys").iter().enumerate() {
         if mismatched.contains(key) {
@@ -267,11 +267,14 @@ fn label_keys(errors: &mut ErrorList, path: &FieldPath<'_>, keys: &[Value], no_s
 }
 
 /// Validates topology spread constraints.
-pub(crate) fn topology_spread_constraints(
+pub(crate) fn topology_spread_constraints<'a>(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
-    list: &[Value],
+    list: &'a [Value],
 ) {
+    let identity = |c: &'a Value| (c.text("/topologyKey"), c.text("/whenUnsatisfiable"));
+    let all = list.iter().enumerate();
+    let last: HashMap<(&str, &str), usize> = all.map(|(i, c)| (identity(c), i)).collect();
     for (i, constraint) in list.iter().enumerate() {
         let path = path.index(i);
         positive(errors, &path.child("maxSkew"), constraint.int("/maxSkew"));
@@ -284,9 +287,7 @@ pub(crate) fn topology_spread_constraints(
         }
         let actions = ["DoNotSchedule", "ScheduleAnyway"];
         errors.one_of(&path.child("whenUnsatisfiable"), action, &actions);
-        let same =
-            |c: &Value| c.text("/topologyKey") == key && c.text("/whenUnsatisfiable") == action;
-        if list.iter().skip(i + 1).any(same) {
+        if last.get(&(key, action)).is_some_and(|last| *last > i) {
             let both = path.child("{topologyKey, whenUnsatisfiable}");
             errors.duplicate(&both, format!("{{{key}, {action}}}"));
         }

@@ -1,5 +1,7 @@
 //! Validation of pod and container security contexts.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -73,7 +75,7 @@ pub(super) fn pod(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
 }
 
 fn sysctls(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for (i, sysctl) in list.iter().enumerate() {
         let name = sysctl.text("/name");
         let entry = path.index(i);
@@ -83,10 +85,10 @@ fn sysctls(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
         } else if name.len() > 253 || !name.split(['.', '/']).all(is_sysctl_segment) {
             let detail = "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
             errors.invalid(&path, name, detail);
-        } else if seen.contains(&name) {
+        } else if seen.contains(name) {
             errors.duplicate(&path, name);
         }
-        seen.push(name);
+        seen.insert(name);
     }
 }
 

@@ -386,10 +386,10 @@ pub(crate) fn warnings(spec: &Value, path: &str) -> Vec<String> {
 }
 
 fn duplicate_variables(warnings: &mut Vec<String>, path: &str, c: &Value) {
-    let variables = c.list("/env");
-    for (i, variable) in variables.iter().enumerate() {
+    let mut seen = BTreeSet::new();
+    for (i, variable) in c.list("/env").iter().enumerate() {
         let name = variable.text("/name");
-        if variables.iter().take(i).any(|v| v.text("/name") == name) {
+        if !seen.insert(name) {
             warnings.push(format!(
                 "{path}.env[{i}]: hides previous definition of \"{name}\", which may be dropped when using apply"
             ));

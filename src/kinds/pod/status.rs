@@ -1,5 +1,7 @@
 //! Validation of pod status updates.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -29,9 +31,10 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let class = "/status/qosClass";
     errors.immutable(&STATUS.child("qosClass"), new.at(class), old.at(class));
     let policy = old.text("/spec/restartPolicy");
-    transitions(&mut errors, "containerStatuses", new, old, policy, &[]);
+    let none = HashSet::new();
+    transitions(&mut errors, "containerStatuses", new, old, policy, &none);
     let init = old.list("/spec/initContainers");
-    let sidecars: Vec<&str> = init
+    let sidecars: HashSet<&str> = init
         .iter()
         .filter(|c| c.text("/restartPolicy") == "Always")
         .map(|c| c.text("/name"))
@@ -50,7 +53,7 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
         new,
         old,
         "Never",
-        &[],
+        &none,
     );
     for (list, single) in [("podIPs", None), ("hostIPs", Some("/status/hostIP"))] {
         addresses(&mut errors, list, single, new);
@@ -85,25 +88,28 @@ fn transitions(
     new: &Value,
     old: &Value,
     policy: &str,
-    except: &[&str],
+    except: &HashSet<&str>,
 ) {
     if policy == "Always" {
         return;
     }
     let pointer = format!("/status/{field}");
     let path = STATUS.child(field);
+    let mut running: HashMap<&str, usize> = HashMap::new();
+    for status in new.list(&pointer) {
+        if !status.has("/state/terminated") {
+            *running.entry(status.text("/name")).or_default() += 1;
+        }
+    }
     for (i, before) in old.list(&pointer).iter().enumerate() {
         let ended = before.at("/state/terminated");
         let name = before.text("/name");
         let may_restart = policy == "OnFailure" && ended.int("/exitCode") != 0;
-        if ended.is_null() || may_restart || except.contains(&name) {
+        if ended.is_null() || may_restart || except.contains(name) {
             continue;
         }
-        let after = new
-            .list(&pointer)
-            .iter()
-            .filter(|s| s.text("/name") == name);
-        for _ in after.filter(|s| !s.has("/state/terminated")) {
+        // Each is reported once, also if the name occurs several times.
+        for _ in 0..running.remove(name).unwrap_or_default() {
             let detail = "may not be transitioned to non-terminated state";
             let entry = path.index(i);
             errors.forbidden(&entry.child("state"), detail);

@@ -2,7 +2,7 @@
 //! added tolerations are mutable; the node selector and node affinity of a gated pod may be
 //! narrowed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -92,10 +92,8 @@ fn only_added_tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Va
         t.remove_key("tolerationSeconds");
         t
     };
-    let kept = |old: &Value| {
-        let old = without_time(old);
-        list.iter().any(|t| without_time(t) == old)
-    };
+    let now: HashSet<Value> = list.iter().map(without_time).collect();
+    let kept = |old: &Value| now.contains(&without_time(old));
     if !old.list("/spec/tolerations").iter().all(kept) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.forbidden(path, detail);
@@ -253,9 +251,11 @@ pub(super) fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<Fie
     metadata_and_spec(&mut errors, new);
     let path = SPEC.child("ephemeralContainers");
     let list = new.list("/spec/ephemeralContainers");
+    // The last one of the reversed list is the first one.
+    let by_name: HashMap<&str, &Value> = list.iter().rev().map(|c| (c.text("/name"), c)).collect();
     for before in old.list("/spec/ephemeralContainers") {
         let name = before.text("/name");
-        match list.iter().find(|c| c.text("/name") == name) {
+        match by_name.get(name).copied() {
             None => {
                 let detail = format!("existing ephemeral containers {name:?} may not be removed\n");
                 errors.forbidden(&path, detail);

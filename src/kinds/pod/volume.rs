@@ -1,6 +1,6 @@
 //! Validation of pod volumes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -50,9 +50,8 @@ pub(super) fn validate<'a>(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     list: &'a [Value],
-) -> Vec<(&'a str, &'a Value)> {
-    let mut fine = Vec::new();
-    let mut seen = BTreeSet::new();
+) -> BTreeMap<&'a str, &'a Value> {
+    let mut fine = BTreeMap::new();
     for (i, volume) in list.iter().enumerate() {
         let path = path.index(i);
         let name = volume.text("/name");
@@ -66,12 +65,11 @@ pub(super) fn validate<'a>(
                 name_validation::dns1123_label(name),
             ),
         }
-        if seen.contains(name) {
+        if fine.contains_key(name) {
             found.duplicate(&path.child("name"), name);
         }
         if found.0.is_empty() {
-            seen.insert(name);
-            fine.push((name, volume));
+            fine.insert(name, volume);
         }
         errors.extend(found.0);
     }

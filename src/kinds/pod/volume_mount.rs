@@ -18,6 +18,8 @@ pub(super) fn mounts(
     pod: &PodValidationContext<'_>,
 ) {
     let devices = c.list("/volumeDevices");
+    let of_devices = texts(devices, "/name");
+    let device_paths = texts(devices, "/devicePath");
     let mut seen = BTreeSet::new();
     for (i, mount) in c.list("/volumeMounts").iter().enumerate() {
         let entry = path.index(i);
@@ -25,7 +27,7 @@ pub(super) fn mounts(
         if name.is_empty() {
             errors.required(&entry.child("name"), "");
         }
-        let volume = pod.volumes.iter().find(|v| v.0 == name).map(|v| v.1);
+        let volume = pod.volumes.get(name);
         if volume.is_none() {
             errors.not_found(&entry.child("name"), name);
         }
@@ -35,14 +37,14 @@ pub(super) fn mounts(
         if !seen.insert(at) {
             errors.invalid(&entry.child("mountPath"), at, "must be unique");
         }
-        if devices.iter().any(|d| d.text("/name") == name) {
+        if of_devices.contains(name) {
             errors.invalid(
                 &entry.child("name"),
                 name,
                 "must not already exist in volumeDevices",
             );
         }
-        if devices.iter().any(|d| d.text("/devicePath") == at) {
+        if device_paths.contains(at) {
             let detail = "must not already exist as a path in volumeDevices";
             errors.invalid(&entry.child("mountPath"), at, detail);
         }
@@ -58,6 +60,11 @@ pub(super) fn mounts(
         }
         propagation(errors, path, mount, c);
     }
+}
+
+/// The texts of a field of all items.
+fn texts<'a>(items: &'a [Value], field: &str) -> BTreeSet<&'a str> {
+    items.iter().map(|item| item.text(field)).collect()
 }
 
 fn propagation(errors: &mut ErrorList, path: &FieldPath<'_>, mount: &Value, c: &Value) {
@@ -82,6 +89,7 @@ pub(super) fn devices(
     pod: &PodValidationContext<'_>,
 ) {
     let mounts = c.list("/volumeMounts");
+    let (of_mounts, mount_paths) = (texts(mounts, "/name"), texts(mounts, "/mountPath"));
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for (i, device) in c.list("/volumeDevices").iter().enumerate() {
         let entry = path.index(i);
@@ -91,7 +99,7 @@ pub(super) fn devices(
         } else if !names.insert(name) {
             errors.invalid(&entry.child("name"), name, "must be unique");
         }
-        match pod.volumes.iter().find(|v| v.0 == name).map(|v| v.1) {
+        match pod.volumes.get(name) {
             None => errors.not_found(&entry.child("name"), name),
             Some(v) if !v.has("/persistentVolumeClaim") && !v.has("/ephemeral") => {
                 let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode";
@@ -114,14 +122,14 @@ pub(super) fn devices(
         } else {
             paths.insert(at);
         }
-        if mounts.iter().any(|m| m.text("/name") == name) {
+        if of_mounts.contains(name) {
             errors.invalid(
                 &entry.child("name"),
                 name,
                 "must not already exist in volumeMounts",
             );
         }
-        if mounts.iter().any(|m| m.text("/mountPath") == at) {
+        if mount_paths.contains(at) {
             let detail = "must not already exist as a path in volumeMounts";
             errors.invalid(&entry.child("devicePath"), at, detail);
         }

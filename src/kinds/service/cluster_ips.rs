@@ -1,6 +1,6 @@
 //! Cluster IPs and node ports of a service.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -55,15 +55,17 @@ pub(crate) fn keep_allocated_values(new: &mut Value, old: &Value) {
         .iter()
         .map(|p| p.int("/nodePort"))
         .collect();
+    // The last one of the reversed list is the first one.
+    let before: HashMap<(&Value, &Value), i64> = was
+        .list("/ports")
+        .iter()
+        .rev()
+        .map(|p| ((p.at("/port"), p.at("/protocol")), p.int("/nodePort")))
+        .collect();
     for port in spec.items_mut("ports") {
-        let same = |p: &&Value| {
-            p.at("/port") == port.at("/port") && p.at("/protocol") == port.at("/protocol")
-        };
-        let before = was
-            .list("/ports")
-            .iter()
-            .find(same)
-            .map(|p| p.int("/nodePort"));
+        let before = before
+            .get(&(port.at("/port"), port.at("/protocol")))
+            .copied();
         if let Some(number) = before.filter(|n| *n != 0 && !used.contains(n))
             && port.int("/nodePort") == 0
         {

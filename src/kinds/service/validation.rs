@@ -1,6 +1,6 @@
 //! Validation of Services.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -166,10 +166,11 @@ fn addresses(errors: &mut ErrorList, spec: &Value) {
     }
     let families = SPEC.child("ipFamilies");
     let list = spec.list("/ipFamilies");
+    let mut seen = HashSet::new();
     for (i, family) in list.iter().enumerate() {
         let name = family.as_str().unwrap_or_default();
         errors.one_of(&families.index(i), name, &["IPv4", "IPv6"]);
-        if list.iter().take(i).any(|f| f == family) {
+        if !seen.insert(family) {
             errors.duplicate(&families.index(i), name);
         }
     }
@@ -206,21 +207,18 @@ fn port_conflicts(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value],
             }
         }
     }
-    let same = |field: &'static str| {
-        move |a: &Value, b: &Value| {
-            a.get(field) == b.get(field) && a.get("protocol") == b.get("protocol")
-        }
-    };
+    let mut node_ports = HashSet::new();
     for (i, port) in ports.iter().enumerate() {
-        let before = &ports[..i];
+        let is_first = node_ports.insert((port.get("nodePort"), port.get("protocol")));
         let number = port.int("/nodePort");
-        if number != 0 && before.iter().any(|p| same("nodePort")(p, port)) {
+        if number != 0 && !is_first {
             let entry = path.index(i);
             errors.duplicate(&entry.child("nodePort"), number);
         }
     }
+    let mut numbers = HashSet::new();
     for (i, port) in ports.iter().enumerate() {
-        if ports[..i].iter().any(|p| same("port")(p, port)) {
+        if !numbers.insert((port.get("port"), port.get("protocol"))) {
             let shown = format!(
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 port.at("/protocol"),

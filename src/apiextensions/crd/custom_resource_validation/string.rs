@@ -8,10 +8,7 @@ use kueue_lab_field::FieldErrorKind;
 
 /// Validates `minLength`, `maxLength` and `pattern`.
 pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> ValidationResult {
-    let error = |error: ValidationError| ValidationResult {
-        errors: vec![error],
-        match_count: 0,
-    };
+    let error = ValidationResult::of;
     let length = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
     if let Some(most) = rules.length.1.filter(|most| length() > *most) {
         let unit = if most == 1 { "byte" } else { "bytes" };

@@ -1,5 +1,7 @@
 //! The result of a validation, go-openapi's `validate.Result`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use kueue_lab_field::{FieldError, FieldErrorKind};
@@ -65,14 +67,21 @@ impl ValidationError {
 pub(super) struct ValidationResult {
     pub(super) errors: Vec<ValidationError>,
     pub(super) match_count: u32,
+    /// The errors by name, kind and detail.
+    known: HashSet<(Option<String>, FieldErrorKind, String)>,
 }
 
 impl ValidationResult {
+    /// One error.
+    pub(super) fn of(error: ValidationError) -> Self {
+        let mut result = Self::default();
+        result.add(error);
+        result
+    }
+
     pub(super) fn add(&mut self, error: ValidationError) {
-        let same = |f: &ValidationError| {
-            f.name == error.name && f.kind == error.kind && f.detail == error.detail
-        };
-        if !self.errors.iter().any(same) {
+        let identity = (error.name.clone(), error.kind, error.detail.clone());
+        if self.known.insert(identity) {
             self.errors.push(error);
         }
     }

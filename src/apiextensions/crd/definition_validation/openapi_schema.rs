@@ -1,5 +1,7 @@
 //! Validation of `openAPIV3Schema`, as `ValidateCustomResourceDefinitionOpenAPISchema`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::schema_accessors::{self, is_set, list, schema_field, schema_map, text};
@@ -371,6 +373,7 @@ impl SchemaValidator {
             let detail = format!("cannot be nullable when x-kubernetes-list-type is {declared}");
             errors.forbidden(&items_path.child("nullable"), detail);
         }
+        let required: HashSet<&Value> = list(items, "required").iter().collect();
         for key in keys.iter().filter(|_| declared == "map") {
             let name = key.as_str().unwrap_or_default();
             let Some(field) = items.get("properties").and_then(|p| p.get(name)) else {
@@ -378,7 +381,7 @@ impl SchemaValidator {
             };
             let path = properties.key(name);
             let defaulted = field.get("default").is_some_and(|d| !d.is_null());
-            if !list(items, "required").contains(key) && !defaulted {
+            if !required.contains(key) && !defaulted {
                 let detail = "this property is in x-kubernetes-list-map-keys, so it must have a \
                               default or be a required property";
                 errors.required(&path.child("default"), detail);
@@ -391,6 +394,9 @@ impl SchemaValidator {
         }
     }
 }
+
+/// The errors of `x-kubernetes-list-map-keys` that are reported. Each of them contains all keys.
+const MAX_KEY_ERRORS: usize = 64;
 
 /// Validates `x-kubernetes-list-map-keys`.
 fn list_keys(
@@ -409,7 +415,12 @@ fn list_keys(
     };
     let items_path = path.child("items");
     let properties = items_path.child("properties");
-    for (i, key) in keys.iter().enumerate() {
+    let mut seen = HashSet::new();
+    let most = errors.0.len() + MAX_KEY_ERRORS;
+    for key in keys {
+        if errors.0.len() >= most {
+            break;
+        }
         let name = key.as_str().unwrap_or_default();
         match items.get("properties").and_then(|p| p.get(name)) {
             None => errors.invalid(
@@ -425,7 +436,7 @@ fn list_keys(
             }
             Some(_) => {}
         }
-        if keys.iter().take(i).any(|k| k == key) {
+        if !seen.insert(key) {
             errors.invalid(&here, shown(), "must not contain duplicate entries");
         }
     }

@@ -1,5 +1,7 @@
 //! Validation of CustomResourceDefinitions, as `ValidateCustomResourceDefinition`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::api_approval::validate_api_approval;
@@ -109,14 +111,16 @@ fn validate_stored_versions(definition: &Value, path: &FieldPath<'_>, errors: &m
         return;
     }
     let versions = definition.list("/spec/versions");
+    let stored_names: HashSet<&Value> = names.iter().collect();
+    let served: HashSet<&Value> = versions.iter().map(|v| v.at("/name")).collect();
     for version in versions.iter().filter(|v| v.flag("/storage")) {
-        if !names.contains(version.at("/name")) {
+        if !stored_names.contains(version.at("/name")) {
             let detail = format!("must have the storage version {}", version.text("/name"));
             errors.invalid(path, stored.clone(), detail);
         }
     }
     for (i, name) in names.iter().enumerate() {
-        if !versions.iter().any(|v| v.at("/name") == name) {
+        if !served.contains(name) {
             let text = name.as_str().unwrap_or_default();
             let detail = format!(
                 "missing from spec.versions; {text} was previously a storage version, and must \

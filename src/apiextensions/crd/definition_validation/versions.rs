@@ -1,5 +1,7 @@
 //! Validation of the spec of a CustomResourceDefinition: group, names and versions.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{internal_version, names, openapi_schema, schema_accessors, schema_path};
@@ -150,13 +152,8 @@ fn before<'v>(old: Option<&'v Value>, version: &Value) -> Option<&'v Value> {
 /// Validates the list of versions: unique names, exactly one storage version.
 fn validate_version_set(versions: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
     let shown = || internal_version::versions(versions);
-    let twice = |i: usize, v: &Value| {
-        versions
-            .iter()
-            .take(i)
-            .any(|w| w.at("/name") == v.at("/name"))
-    };
-    if versions.iter().enumerate().any(|(i, v)| twice(i, v)) {
+    let names: HashSet<&Value> = versions.iter().map(|v| v.at("/name")).collect();
+    if names.len() < versions.len() {
         errors.invalid_with_text(path, shown(), "must contain unique version names");
     }
     if versions.iter().filter(|v| v.flag("/storage")).count() != 1 {
@@ -302,7 +299,7 @@ impl VersionValidator<'_> {
         if let Some(detail) = misplaced {
             return errors.invalid(path, "", detail);
         }
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         for (i, field) in fields.iter().enumerate() {
             let item = path.index(i);
             let here = item.child("jsonPath");
@@ -326,10 +323,8 @@ impl VersionValidator<'_> {
                               fields and strings with formats are allowed.";
                 errors.invalid(&here, text, detail);
             }
-            if seen.contains(&steps) {
+            if !seen.insert(steps) {
                 errors.duplicate(&here, text);
-            } else {
-                seen.push(steps);
             }
         }
         let same = self

@@ -1,7 +1,7 @@
 //! Element order of merged lists: first by `$setElementOrder`, then by the patch, then by the live
 //! list.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -68,7 +68,8 @@ pub(super) fn merge_with_set_element_order(
         let (patch_items, server_only) = match strategy.key {
             Some(key) => partition(merged, &order, key)?,
             None => {
-                steps.spend(merged.len().saturating_mul(order.len()))?;
+                steps.spend(merged.len().saturating_add(order.len()))?;
+                let order: HashSet<&Value> = order.iter().collect();
                 merged.into_iter().partition(|v| order.contains(v))
             }
         };

@@ -1,5 +1,7 @@
 //! The context of built-in admission plugins.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use kueue_lab_entropy::Entropy;
 
@@ -48,12 +50,8 @@ impl PluginContext<'_> {
 
     /// The 403 error for this write, with several reasons.
     pub(super) fn forbidden_for_all(&self, mut reasons: Vec<String>) -> ApiError {
-        let mut seen = Vec::new();
-        reasons.retain(|r| {
-            let new = !seen.contains(r);
-            seen.push(r.clone());
-            new
-        });
+        let mut seen = HashSet::new();
+        reasons.retain(|r| seen.insert(r.clone()));
         match reasons.as_slice() {
             [only] => self.forbidden(only),
             all => self.forbidden(format!("[{}]", all.join(", "))),

@@ -1,5 +1,6 @@
 //! RuntimeClass: sets overhead, node selector and tolerations of pods.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -47,8 +48,9 @@ pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), Ap
             _ => selector[key] = value.clone(),
         }
     }
+    let mut known: HashSet<Value> = spec.list("/tolerations").iter().cloned().collect();
     for toleration in class.list("/scheduling/tolerations") {
-        if spec.list("/tolerations").contains(toleration) {
+        if !known.insert(toleration.clone()) {
             continue;
         }
         spec.set_default("tolerations", json!([]));

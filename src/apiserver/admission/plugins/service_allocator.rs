@@ -1,7 +1,7 @@
 //! Allocates cluster IPs and node ports of services; requested ones must be free.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
@@ -80,16 +80,20 @@ impl<'a> Allocations<'a> {
     }
 
     /// A free port that is not one of `own`, the node ports of this service by protocol.
-    fn free_port(&self, protocol: &str, own: &BTreeSet<(String, i64)>) -> Option<i64> {
+    fn free_port(&self, protocol: &str, own: &NodePorts) -> Option<i64> {
         let size = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
         let start = random_number(self.write, size);
-        let own = own.iter().filter(|(p, _)| p == protocol);
-        let own: HashSet<i64> = own.map(|(_, port)| *port).collect();
+        let own = own.get(protocol);
         (0..size)
             .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % size))
-            .find(|port| !self.has_port(protocol, *port) && !own.contains(port))
+            .find(|port| {
+                !self.has_port(protocol, *port) && !own.is_some_and(|own| own.contains(port))
+            })
     }
 }
+
+/// Node ports by protocol.
+type NodePorts = HashMap<String, HashSet<i64>>;
 
 /// A random number in `0..size`.
 fn random_number(write: &PluginContext<'_>, size: u32) -> u32 {
@@ -119,7 +123,7 @@ pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result
     if kind == "LoadBalancer"
         && service.text("/spec/externalTrafficPolicy") == "Local"
         && service.int("/spec/healthCheckNodePort") == 0
-        && let Some(port) = taken.free_port("TCP", &BTreeSet::new())
+        && let Some(port) = taken.free_port("TCP", &NodePorts::new())
     {
         service["spec"]["healthCheckNodePort"] = port.into();
     }
@@ -257,11 +261,15 @@ fn node_ports(
         })
         .unwrap_or_default();
     // Ports with the same number but different protocols share a node port.
-    let mut shared: Vec<(i64, String, i64)> = Vec::new();
+    let mut shared: HashMap<i64, Vec<(String, i64)>> = HashMap::new();
     // Node ports of this service, by protocol.
     let ports = service.list("/spec/ports").iter();
-    let given = ports.map(|p| (p.text("/protocol").to_string(), p.int("/nodePort")));
-    let mut given: BTreeSet<(String, i64)> = given.filter(|(_, n)| *n != 0).collect();
+    let mut given = NodePorts::new();
+    for (protocol, own) in ports.map(|p| (p.text("/protocol"), p.int("/nodePort"))) {
+        if own != 0 {
+            given.entry(protocol.to_owned()).or_default().insert(own);
+        }
+    }
     for (i, port) in service
         .object_mut("spec")
         .items_mut("ports")
@@ -271,7 +279,8 @@ fn node_ports(
         let protocol = port.text("/protocol").to_string();
         let (number, own) = (port.int("/port"), port.int("/nodePort"));
         if own != 0 {
-            shared.push((number, protocol.clone(), own));
+            let shared = shared.entry(number).or_default();
+            shared.push((protocol.clone(), own));
             if before.contains(&own) {
                 continue;
             }
@@ -294,20 +303,19 @@ fn node_ports(
         if !wants {
             continue;
         }
-        let sibling = shared.iter().find(|(p, proto, n)| {
-            *p == number
-                && *proto != protocol
-                && !taken.has_port(&protocol, *n)
-                && !given.contains(&(protocol.clone(), *n))
+        let shared = shared.entry(number).or_default();
+        let own = given.entry(protocol.clone()).or_default();
+        let sibling = shared.iter().find(|(other, n)| {
+            *other != protocol && !taken.has_port(&protocol, *n) && !own.contains(n)
         });
         let free = match sibling {
-            Some((_, _, n)) => Some(*n),
+            Some((_, n)) => Some(*n),
             None => taken.free_port(&protocol, &given),
         };
         let free = free.ok_or_else(|| range_full_error("nodePort"))?;
         port["nodePort"] = free.into();
-        given.insert((protocol.clone(), free));
-        shared.push((number, protocol, free));
+        given.entry(protocol.clone()).or_default().insert(free);
+        shared.push((protocol, free));
     }
     Ok(())
 }

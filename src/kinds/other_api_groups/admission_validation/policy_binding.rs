@@ -1,5 +1,7 @@
 //! Validation of ValidatingAdmissionPolicyBindings.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::match_rules::match_resources;
@@ -42,10 +44,11 @@ fn validation_actions(errors: &mut ErrorList, spec: &Value) {
         spec.list("/validationActions"),
         SPEC.child("validationActions"),
     );
+    let mut seen = HashSet::new();
     for (i, action) in actions.iter().enumerate() {
         let text = action.as_str().unwrap_or_default();
         errors.one_of(&path.index(i), text, &["Audit", "Deny", "Warn"]);
-        if actions.iter().take(i).any(|a| a == action) {
+        if !seen.insert(action) {
             errors.duplicate(&path.index(i), text);
         }
     }
