@@ -1,5 +1,6 @@
 //! The list handler: consistent pages of one revision.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,6 +20,11 @@ use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
+
+/// The size of the chunks of a list, in bytes.
+const CHUNK_SIZE: usize = 64 << 10;
+/// The size of a list up to which its JSON is made at once, in bytes.
+const SENT_AT_ONCE: usize = 1 << 20;
 
 /// One page of a list.
 pub(super) struct ListPage {
@@ -79,49 +85,100 @@ pub(super) fn empty_list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiEr
     list_response(call, &page)
 }
 
-/// The list as a plain JSON object, assembled from stored encodings.
+/// The list as a plain JSON object, assembled from stored encodings. The JSON of a large list is
+/// made while it is sent, so that clients that read slowly do not keep lists in memory.
 fn plain_list(
     call: &RequestContext<'_>,
     page: &ListPage,
     metadata: &Value,
 ) -> Result<ApiResponse, ApiError> {
-    const CHUNK_SIZE: usize = 64 << 10;
     let kind = json!(&*call.served.kind.list_kind);
     let api_version = json!(call.served.api_version);
     let head = format!(
         "{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{metadata},\"items\":["
     );
-    let mut chunk = Vec::with_capacity(CHUNK_SIZE.min(1024 + page.objects.len() * 1024));
-    chunk.extend_from_slice(head.as_bytes());
-    let mut chunks: Vec<Bytes> = Vec::new();
-    for (i, object) in page.objects.iter().enumerate() {
-        if i > 0 {
-            chunk.push(b',');
-        }
-        if call.served.custom.is_none() && is_stored_form(&call.served, object) {
-            chunk.push(b'{');
-            chunk.extend_from_slice(&object.list_item_bytes());
-        } else {
-            chunk.extend_from_slice(&call.transformer.encoded(object)?);
-        }
-        if chunk.len() >= CHUNK_SIZE {
-            chunks.push(std::mem::take(&mut chunk).into());
+    let items: Vec<ListItem> = page
+        .objects
+        .iter()
+        .map(|object| {
+            if call.served.custom.is_none() && is_stored_form(&call.served, object) {
+                return Ok(ListItem::Stored(object.clone()));
+            }
+            call.transformer.encoded(object).map(ListItem::Encoded)
+        })
+        .collect::<Result<_, ApiError>>()?;
+    let accept = call.transformer.accept;
+    let is_large = items.iter().map(ListItem::size).sum::<usize>() > SENT_AT_ONCE;
+    let chunks = ListChunks {
+        head: Some(head),
+        items: items.into_iter(),
+        is_first: true,
+    };
+    if accept.encoding != Encoding::Json || accept.pretty {
+        let body = chunks.collect::<Vec<Bytes>>().concat().into();
+        return Ok(ApiResponse::encoded(200, accept, body));
+    }
+    let body = match is_large {
+        true => Body::encoded_while_sent(chunks),
+        false => Body::chunks(chunks.collect::<VecDeque<_>>()),
+    };
+    Ok(ApiResponse::new(200, "application/json", body))
+}
+
+/// An item of a plain list.
+enum ListItem {
+    /// An object in its stored form, without kind and API version.
+    Stored(Arc<Object>),
+    /// An encoding, which the object shares.
+    Encoded(Bytes),
+}
+
+impl ListItem {
+    fn size(&self) -> usize {
+        match self {
+            // An encoding that does not exist yet is made here, and not while it is sent.
+            Self::Stored(object) => object.list_item_bytes().len(),
+            Self::Encoded(bytes) => bytes.len(),
         }
     }
-    chunk.extend_from_slice(b"]}");
-    chunks.push(chunk.into());
-    if call.transformer.accept.encoding == Encoding::Json && !call.transformer.accept.pretty {
-        return Ok(ApiResponse::new(
-            200,
-            "application/json",
-            Body::chunks(chunks),
-        ));
+}
+
+/// The JSON of a list in chunks.
+struct ListChunks {
+    /// The text before the items, if it was not sent.
+    head: Option<String>,
+    items: std::vec::IntoIter<ListItem>,
+    is_first: bool,
+}
+
+impl Iterator for ListChunks {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.head.is_none() && self.items.as_slice().is_empty() {
+            return None;
+        }
+        let mut chunk = self.head.take().unwrap_or_default().into_bytes();
+        for item in self.items.by_ref() {
+            if !std::mem::take(&mut self.is_first) {
+                chunk.push(b',');
+            }
+            match item {
+                ListItem::Stored(object) => {
+                    chunk.push(b'{');
+                    chunk.extend_from_slice(&object.list_item_bytes());
+                }
+                ListItem::Encoded(bytes) => chunk.extend_from_slice(&bytes),
+            }
+            if chunk.len() >= CHUNK_SIZE {
+                break;
+            }
+        }
+        if self.items.as_slice().is_empty() {
+            chunk.extend_from_slice(b"]}");
+        }
+        Some(chunk.into())
     }
-    Ok(ApiResponse::encoded(
-        200,
-        call.transformer.accept,
-        chunks.concat().into(),
-    ))
 }
 
 /// Reads the page selected by the request's list options.
@@ -250,4 +307,32 @@ fn validate(
         return Ok(());
     }
     Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(count: usize) -> Vec<Bytes> {
+        let item = json!({"data": "x".repeat(1000)}).to_string();
+        let items = vec![item; count].into_iter();
+        let items: Vec<_> = items.map(|i| ListItem::Encoded(i.into())).collect();
+        let chunks = ListChunks {
+            head: Some("{\"items\":[".into()),
+            items: items.into_iter(),
+            is_first: true,
+        };
+        chunks.collect()
+    }
+
+    #[test]
+    fn a_list_is_made_in_chunks() {
+        for count in [0, 1, 2, 1000] {
+            let chunks = chunks(count);
+            let list: Value = serde_json::from_slice(&chunks.concat()).unwrap();
+            assert_eq!(list["items"].as_array().unwrap().len(), count);
+            assert!(chunks.iter().all(|chunk| chunk.len() < 2 * CHUNK_SIZE));
+        }
+        assert!(chunks(1000).len() > 10);
+    }
 }

@@ -18,6 +18,8 @@ const LONG_RUNNING_SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", 
 const EXPRESSION_GROUPS: [&str; 2] = ["admissionregistration.k8s.io", "apiextensions.k8s.io"];
 /// The size of a stored object above which requests for it are expensive, in bytes.
 const LARGE_OBJECT: usize = 64 << 10;
+/// The objects and their bytes up to which a list of them is not expensive.
+const SMALL_LIST: (usize, usize) = (64, 128 << 10);
 
 /// The path, query and verb of a request.
 #[derive(Clone, Debug)]
@@ -104,7 +106,8 @@ impl RequestAttributes {
             RequestInfo::Resource(path) => path,
         };
         match self.verb {
-            "list" | "deletecollection" => true,
+            "list" => core.objects().is_larger(path, SMALL_LIST),
+            "deletecollection" => true,
             "create" => EXPRESSION_GROUPS.contains(&path.group.as_str()),
             "get" | "update" | "patch" | "delete" if !self.is_long_running() => {
                 EXPRESSION_GROUPS.contains(&path.group.as_str()) && self.verb != "get"

@@ -23,8 +23,16 @@ enum BodyContent {
         remaining: u64,
         chunks: VecDeque<Bytes>,
     },
+    /// Chunks that are made when they are sent.
+    Encoded {
+        chunks: BoxedChunks,
+        is_at_end: bool,
+    },
     Stream(BoxStream<'static, Bytes>),
 }
+
+/// An iterator of chunks.
+type BoxedChunks = Box<dyn Iterator<Item = Bytes> + Send>;
 
 impl Body {
     /// A body of the given chunks, with known length.
@@ -37,6 +45,35 @@ impl Body {
     /// A body that sends the items of a stream as they become ready.
     pub(crate) fn stream(stream: BoxStream<'static, Bytes>) -> Self {
         Self::new(BodyContent::Stream(stream))
+    }
+
+    /// A body whose chunks are made one by one when they are sent, so that a client that reads slowly
+    /// does not keep them in memory. Each has to be cheap.
+    pub(crate) fn encoded_while_sent(chunks: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
+        Self::new(BodyContent::Encoded {
+            chunks: Box::new(chunks),
+            is_at_end: false,
+        })
+    }
+
+    /// Whether the chunks are made when they are sent.
+    pub(crate) fn is_encoded_while_sent(&self) -> bool {
+        matches!(self.content, BodyContent::Encoded { .. })
+    }
+
+    /// The same body with other chunks, if they are made when they are sent.
+    pub(crate) fn map_chunks<I>(self, function: impl FnOnce(BoxedChunks) -> I) -> Self
+    where
+        I: Iterator<Item = Bytes> + Send + 'static,
+    {
+        let content = match self.content {
+            BodyContent::Encoded { chunks, is_at_end } => BodyContent::Encoded {
+                chunks: Box::new(function(chunks)),
+                is_at_end,
+            },
+            other => other,
+        };
+        Self { content, ..self }
     }
 
     fn new(content: BodyContent) -> Self {
@@ -55,22 +92,22 @@ impl Body {
         }
     }
 
-    /// The length in bytes; `None` of a stream.
+    /// The length in bytes; `None` if it is not known.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.content {
             BodyContent::Chunks { remaining, .. } => Some(*remaining),
-            BodyContent::Stream(_) => None,
+            BodyContent::Encoded { .. } | BodyContent::Stream(_) => None,
         }
     }
 
-    /// The chunks of the body.
+    /// The chunks of the body, and what it holds.
     ///
     /// # Errors
-    /// The body itself if it is a stream.
-    pub(crate) fn into_chunks(self) -> Result<VecDeque<Bytes>, Self> {
+    /// The body itself if its chunks do not exist yet.
+    pub(crate) fn into_chunks(self) -> Result<(VecDeque<Bytes>, impl Any + Send), Self> {
         match self.content {
-            BodyContent::Chunks { chunks, .. } => Ok(chunks),
-            BodyContent::Stream(_) => Err(self),
+            BodyContent::Chunks { chunks, .. } => Ok((chunks, self.held)),
+            _ => Err(self),
         }
     }
 
@@ -118,6 +155,11 @@ impl http_body::Body for Body {
                     Ok(Frame::data(chunk))
                 }))
             }
+            BodyContent::Encoded { chunks, is_at_end } => {
+                let chunk = chunks.next();
+                *is_at_end |= chunk.is_none();
+                Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+            }
             BodyContent::Stream(stream) => Pin::new(stream)
                 .poll_next(cx)
                 .map(|next| next.map(|b| Ok(Frame::data(b)))),
@@ -125,13 +167,17 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.content, BodyContent::Chunks { chunks, .. } if chunks.is_empty())
+        match &self.content {
+            BodyContent::Chunks { chunks, .. } => chunks.is_empty(),
+            BodyContent::Encoded { is_at_end, .. } => *is_at_end,
+            BodyContent::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             BodyContent::Chunks { remaining, .. } => SizeHint::with_exact(*remaining),
-            BodyContent::Stream(_) => SizeHint::default(),
+            BodyContent::Encoded { .. } | BodyContent::Stream(_) => SizeHint::default(),
         }
     }
 }

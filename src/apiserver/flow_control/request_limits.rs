@@ -18,6 +18,12 @@ pub struct RequestLimits {
     /// Bytes of all request bodies that are held at the same time, without those of the exempt
     /// priority level.
     pub max_body_bytes: usize,
+    /// Bytes of the large responses of one user that are held because they are not read yet. Lists
+    /// that are encoded while they are sent, and users of the exempt priority level, have no such
+    /// limit. A single response is not limited while there is no other one.
+    pub max_response_bytes_per_user: usize,
+    /// Bytes of all such responses that are held at the same time.
+    pub max_response_bytes: usize,
     /// Watches of one user that are open at the same time. Users of the exempt priority level have
     /// no such limit.
     pub max_watches_per_user: usize,
@@ -30,6 +36,8 @@ impl Default for RequestLimits {
             request_timeout: Duration::from_secs(60),
             max_body_bytes_per_user: 8 << 20,
             max_body_bytes: 32 << 20,
+            max_response_bytes_per_user: 64 << 20,
+            max_response_bytes: 256 << 20,
             max_watches_per_user: 1000,
         }
     }

@@ -52,13 +52,24 @@ impl UserLimit {
 }
 
 impl UserPermit {
+    /// Holds more, also above the limits if nobody holds anything. False, without any change, if that
+    /// is above a limit.
+    pub(crate) fn extend_or_alone(&mut self, amount: usize) -> bool {
+        self.hold(amount, true)
+    }
+
     /// Holds more. False, without any change, if that is above a limit.
     pub(crate) fn extend(&mut self, amount: usize) -> bool {
+        self.hold(amount, false)
+    }
+
+    fn hold(&mut self, amount: usize, may_be_alone: bool) -> bool {
         let mut held = self.limit.held.lock();
         let all = held.all.saturating_add(amount);
         let own = held.by_user.get(&self.user).copied().unwrap_or(0);
         let own = own.saturating_add(amount);
-        if all > self.limit.total || own > self.limit.per_user {
+        let is_above = all > self.limit.total || own > self.limit.per_user;
+        if is_above && !(may_be_alone && held.all == 0) {
             return false;
         }
         held.all = all;
@@ -95,6 +106,10 @@ mod tests {
         drop(first);
         assert!(second.extend(1));
         drop(second);
+        assert!(!limit.permit("a").extend(9));
+        let mut alone = limit.permit("a");
+        assert!(alone.extend_or_alone(9) && !limit.permit("b").extend_or_alone(1));
+        drop(alone);
         assert_eq!(limit.held.lock().all, 0);
         assert!(limit.held.lock().by_user.is_empty());
     }

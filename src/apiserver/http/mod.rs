@@ -7,6 +7,7 @@ mod audit_id;
 mod body_reader;
 mod filter;
 mod gzip;
+mod heavy_flow;
 mod host_check;
 pub(crate) mod kubeconfig;
 mod priority_and_fairness;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, AUTHORIZATION, DATE};
+use http::header::{ACCEPT, AUTHORIZATION, DATE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
@@ -16,8 +16,9 @@ use kueue_lab_http::{ConnectionSlot, HttpService, PeerCertificates};
 use tower::{ServiceBuilder, service_fn};
 
 use super::audit_id::{AUDIT_ID, audit_id};
-use super::body_reader::read_body;
+use super::body_reader::{read_body, too_many_requests};
 use super::filter::{Inner, filter, respond};
+use super::heavy_flow::HeavyFlow;
 use super::priority_and_fairness::{ExemptFromLimits, limit_in_flight};
 use super::request_deadline::limit_time;
 use super::secure_serving::ConnectionContext;
@@ -30,6 +31,8 @@ use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The size of a body above which its request does not run on the threads that serve, in bytes.
 const HEAVY_BODY: usize = 32 << 10;
+/// The size above which a response counts for the limits of its user until it is sent, in bytes.
+const LARGE_RESPONSE: usize = 1 << 20;
 
 /// The service of all network requests.
 pub(super) fn request_stack(context: Arc<ConnectionContext>) -> impl HttpService {
@@ -62,8 +65,9 @@ fn finish_response(
         let id = audit_id(request.headers(), &context.core.entropy);
         let accepts_gzip = gzip::accepts_gzip(request.headers());
         let mut response = respond(inner, request).await;
+        let flow = response.extensions_mut().remove::<HeavyFlow>();
         if accepts_gzip {
-            response = gzip::compress(response, &context.heavy_work).await;
+            response = gzip::compress(response, flow.as_ref()).await;
         }
         if let Some(id) = id {
             response.headers_mut().insert(AUDIT_ID, id);
@@ -216,6 +220,7 @@ async fn read_and_handle(
     // Sessions end with the server.
     head.extensions.insert(context.stop.clone());
     let is_heavy = body.bytes.len() > HEAVY_BODY || attributes.is_expensive(&context.core);
+    let user_name = user.name.clone();
     let incoming = AuthenticatedRequest {
         parts: head,
         body: body.bytes,
@@ -226,10 +231,29 @@ async fn read_and_handle(
         incoming,
         Arc::unwrap_or_clone(attributes),
     );
-    let response = match is_heavy {
-        true => context.heavy_work.run(handled).await,
+    let flow = HeavyFlow::new(&context, is_exempt, user_name);
+    let mut response = match is_heavy {
+        true => flow.run(handled).await,
         false => handled.await,
     };
     drop(body.permit);
+    let length = response.body().length().unwrap_or_default();
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if !is_exempt && length > LARGE_RESPONSE {
+        let mut permit = context.response_bytes.permit(flow.user());
+        if !permit.extend_or_alone(length) {
+            context.core.metrics.observe_termination("response-bytes");
+            let mut rejected = endpoints::error_response(&too_many_requests(format!(
+                "Too many requests, please try again later: the responses that are not read yet are \
+                 above the limit (response-bytes, {} bytes per user)",
+                context.response_bytes.per_user()
+            )));
+            let retry_after = HeaderValue::from_static("1");
+            rejected.headers_mut().insert(RETRY_AFTER, retry_after);
+            return rejected;
+        }
+        response = response.map(|body| body.holding(permit));
+    }
+    response.extensions_mut().insert(flow);
     response
 }

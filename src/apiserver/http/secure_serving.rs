@@ -36,8 +36,8 @@ pub(crate) const LISTENER_LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
-/// Expensive requests that compute at the same time, at most: half of the processors are for
-/// others.
+/// Expensive requests that compute at the same time, at most, of users and of the exempt priority
+/// level each: half of the processors are for others.
 const HEAVY_REQUESTS: usize = 2;
 /// The grace period of open requests at shutdown: a lab ends within two seconds.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -111,8 +111,12 @@ pub(super) struct ConnectionContext {
     pub(super) watches: Arc<UserLimit>,
     /// The bytes of request bodies of users.
     pub(super) body_bytes: Arc<UserLimit>,
-    /// Expensive requests.
+    /// The bytes of large responses of users that are not sent yet.
+    pub(super) response_bytes: Arc<UserLimit>,
+    /// Expensive requests of users, who take turns.
     pub(super) heavy_work: HeavyWork,
+    /// Expensive requests of the exempt priority level, which do not wait for those of users.
+    pub(super) exempt_heavy_work: HeavyWork,
 }
 
 impl ServerState {
@@ -169,7 +173,12 @@ impl ServerState {
             seats: Arc::default(),
             watches: UserLimit::new(limits.max_watches_per_user, usize::MAX),
             body_bytes: UserLimit::new(limits.max_body_bytes_per_user, limits.max_body_bytes),
+            response_bytes: UserLimit::new(
+                limits.max_response_bytes_per_user,
+                limits.max_response_bytes,
+            ),
             heavy_work: HeavyWork::new(heavy_requests()),
+            exempt_heavy_work: HeavyWork::new(heavy_requests()),
         });
         self.is_shutting_down.store(false, Ordering::Relaxed);
         self.host_addresses.add_server(address.port());

@@ -55,6 +55,25 @@ impl StoredObjects<'_> {
         snapshot.scan(&prefix, None).map(value).collect()
     }
 
+    /// Whether the collection at a path has more than a number of objects or of bytes. It is true for
+    /// kinds that are not stored here, and it reads not more objects than these.
+    pub(crate) fn is_larger(&self, path: &ResourcePath, (objects, bytes): (usize, usize)) -> bool {
+        let Some(storage) = self.storage(&path.group, &path.resource) else {
+            return true;
+        };
+        let prefix = match path.namespace.as_str() {
+            "" => String::new(),
+            namespace => storage_key(namespace, ""),
+        };
+        let snapshot = self.store.snapshot(&storage);
+        let (mut count, mut size) = (0, 0);
+        snapshot.scan(&prefix, None).any(|object| {
+            count += 1;
+            size += object.size();
+            count > objects || size > bytes
+        })
+    }
+
     /// The encoded size of the object at a path, in bytes; 0 if there is none.
     pub(crate) fn size(&self, path: &ResourcePath) -> usize {
         let namespace = match path.resource.as_str() {

@@ -50,6 +50,16 @@ pub fn limits(requests: &RequestLimits) -> Vec<Limit> {
             requests.max_body_bytes,
             "bodies at the same time, without those of system:masters; then 429",
         ),
+        fixed(
+            "response-bytes",
+            requests.max_response_bytes_per_user,
+            "large responses of a user that are not read yet; then 429",
+        ),
+        fixed(
+            "response-bytes (all users)",
+            requests.max_response_bytes,
+            "large responses that are not read yet, without those of system:masters; then 429",
+        ),
         fixed("body-bytes", BODY_LIMIT, "body of one request; then 413"),
         fixed(
             "body-depth",

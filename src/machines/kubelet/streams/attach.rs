@@ -36,8 +36,16 @@ impl Kubelet {
             return Ok(Box::new(move |streams| {
                 async move {
                     let has_ended = ended_channel.clone();
-                    let outcome =
-                        run(container, command, options.tty, streams, ended_channel).await;
+                    let namespace = key.namespace.clone();
+                    let running = run(
+                        namespace,
+                        container,
+                        command,
+                        options.tty,
+                        streams,
+                        ended_channel,
+                    );
+                    let outcome = running.await;
                     let code = match &outcome {
                         Ok(()) => 0,
                         Err(CommandError::ExitCode(code)) => *code,

@@ -79,14 +79,16 @@ impl Kubelet {
     ) -> Result<RemoteCommand, StartError> {
         let (instance, ended) = self.running(key, uid, container)?;
         let container = self.container(&instance).await;
+        let namespace = key.namespace.clone();
         Ok(Box::new(move |streams| {
-            run(container, command, options.tty, streams, ended).boxed()
+            run(namespace, container, command, options.tty, streams, ended).boxed()
         }))
     }
 }
 
-/// Runs a command until it exits or its container ends.
+/// Runs a command until it exits or its container ends. The commands of namespaces take turns.
 pub(super) async fn run(
+    namespace: String,
     container: Arc<Container>,
     command: Vec<String>,
     tty: bool,
@@ -116,7 +118,7 @@ pub(super) async fn run(
         std::future::pending().await
     };
     let code = tokio::select! {
-        code = COMMANDS.run(container.exec(&command, streams)) => code,
+        code = COMMANDS.run(&namespace, container.exec(&command, streams)) => code,
         () = ended(ended_channel) => Ok(KILLED),
         () = resizing => Ok(KILLED),
     };
