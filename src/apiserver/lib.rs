@@ -20,6 +20,8 @@ mod flow_control;
 #[cfg(test)]
 mod fuzz_tests;
 mod http;
+#[cfg(test)]
+mod linear_cost_tests;
 mod metrics;
 mod openapi;
 pub mod plugins;
