@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use serde_json::{Map, Value, json};
-use tower::ServiceExt;
 
 use crate::ApiServer;
-use crate::http::tower_service::InProcessService;
 
 /// The definitions of the built-in types.
 const DEFINITIONS: &str = include_str!("openapi/definitions.txt");
