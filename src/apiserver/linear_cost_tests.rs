@@ -139,10 +139,8 @@ async fn send(server: &ApiServer, method: &str, uri: &str, body: Option<(&str, V
         request = request.header("content-type", *content_type);
     }
     let body = body.map_or_else(Bytes::new, |(_, body)| body.to_string().into());
-    let service = InProcessService::new(server.core.clone());
-    let response = service
-        .oneshot(request.body(Full::new(body)).unwrap())
-        .await;
+    let request = request.body(kube::client::Body::from(body)).unwrap();
+    let response = server.client().send(request).await;
     let bytes = response.unwrap().into_body().collect().await.unwrap();
     serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default()
 }
