@@ -209,13 +209,14 @@ mod tests {
     #[test]
     fn flows_take_turns() {
         let work = HeavyWork::new(1);
-        let done = Mutex::new(Vec::new());
+        let done = &Mutex::new(Vec::new());
         let cx = &mut Context::from_waker(Waker::noop());
         let held = Permit(work.clone());
         work.turns().free = 0;
         let names = ["a1", "a2", "a3", "b1"];
-        let mut all = names
-            .map(|name| Box::pin(work.run(&name[..1], async { done.lock().unwrap().push(name) })));
+        let mut all = names.map(|name| {
+            Box::pin(work.run(&name[..1], async move { done.lock().unwrap().push(name) }))
+        });
         for future in &mut all {
             assert!(future.as_mut().poll(cx).is_pending());
         }
