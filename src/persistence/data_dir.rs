@@ -315,7 +315,12 @@ fn read_file(path: &Path) -> Result<Option<Vec<u8>>, DataDirError> {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Not a regular file.
-        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::IsADirectory
+            ) =>
+        {
             Err(DataDirError::damaged(path, error))
         }
         Err(error) => Err(DataDirError::io(path)(error)),

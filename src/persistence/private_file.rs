@@ -1,6 +1,6 @@
 //! Files that only their owner can read, replaced atomically and durably.
 
-use std::fs::{OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
