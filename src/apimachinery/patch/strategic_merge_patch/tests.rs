@@ -62,12 +62,13 @@ fn work_on_lists_is_limited() {
     };
     let names = |count: usize| (0..count).map(|i| Value::from(i.to_string()));
     let finalizers = |count| json!({"metadata": {"finalizers": names(count).collect::<Value>()}});
-    too_many(finalizers(1), finalizers(5000));
-    assert!(patched("", "Pod", finalizers(1), finalizers(2000)).is_ok());
+    // Lists of texts and deletions are linear.
+    assert!(patched("", "Pod", finalizers(1), finalizers(5000)).is_ok());
     let containers = |containers: Vec<Value>| json!({"spec": {"containers": containers}});
     let deletes = names(6000).map(|name| json!({"name": name, "$patch": "delete"}));
     let named = names(6000).map(|name| json!({"name": name}));
-    too_many(containers(named.collect()), containers(deletes.collect()));
+    let (named, deletes) = (containers(named.collect()), containers(deletes.collect()));
+    assert!(patched("", "Pod", named, deletes).is_ok());
     let nested = names(6000).map(|name| json!({"name": "c", "env": [{"name": name}]}));
     let one = json!({"name": "c", "env": [{"name": "first"}]});
     too_many(containers(vec![one]), containers(nested.collect()));
