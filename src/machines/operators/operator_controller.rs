@@ -178,7 +178,8 @@ impl OperatorController {
             return Ok(ReconcileResult::Done);
         };
         let is_deleted = object.metadata.deletion_timestamp.is_some();
-        let is_finalized = operator.kind == "RayCluster" && has_finalizer(&object);
+        let is_finalized =
+            ["RayCluster", "RayService"].contains(&operator.kind) && has_finalizer(&object);
         if is_deleted && !is_finalized {
             return Ok(ReconcileResult::Done);
         }

@@ -17,6 +17,8 @@ use crate::pods::is_deleting;
 
 /// The finalizer of a RayCluster whose storage namespace in Redis is cleaned up after its deletion.
 const FINALIZER: &str = "ray.io/gcs-ft-redis-cleanup-finalizer";
+/// The finalizer of a RayService, which is deleted after its RayClusters.
+const SERVICE_FINALIZER: &str = "ray.io/rayservice-finalizer";
 /// Annotation: whether GCS fault tolerance is enabled.
 const FT_ENABLED: &str = "ray.io/ft-enabled";
 /// Annotation: the storage namespace in Redis.
@@ -28,15 +30,21 @@ const DEFAULT_DELETION_TIMEOUT: i64 = 300;
 /// The longest name of a Job.
 const LONGEST_NAME: usize = 63;
 
-/// Whether an object has the finalizer.
+/// Whether an object has a finalizer of KubeRay.
 pub(in super::super) fn has_finalizer(object: &DynamicObject) -> bool {
-    object.finalizers().iter().any(|name| name == FINALIZER)
+    let mut finalizers = object.finalizers().iter();
+    finalizers.any(|name| name == FINALIZER || name == SERVICE_FINALIZER)
 }
 
 /// Whether GCS fault tolerance with Redis is enabled.
 fn is_enabled(cluster: &Observed<'_>) -> bool {
-    let options = &cluster.spec()["gcsFaultToleranceOptions"];
-    let annotation = cluster.object.annotations().get(FT_ENABLED);
+    is_enabled_in(cluster.spec(), cluster.object)
+}
+
+/// Whether it is enabled by the spec of a RayCluster or the annotations of `object`.
+fn is_enabled_in(spec: &Value, object: &DynamicObject) -> bool {
+    let options = &spec["gcsFaultToleranceOptions"];
+    let annotation = object.annotations().get(FT_ENABLED);
     let is_annotated = annotation.is_some_and(|value| value.eq_ignore_ascii_case("true"));
     (is_annotated || options.is_object()) && options["backend"] != "rocksdb"
 }
@@ -139,11 +147,39 @@ pub(super) fn reconcile(cluster: &Observed<'_>) -> Option<Plan> {
     Some(plan)
 }
 
-/// The plan that replaces the finalizers of the RayCluster.
+/// The plan of a RayService with GCS fault tolerance that gets the finalizer, or is deleted and has it. Without fault
+/// tolerance the RayClusters are left to the garbage collector.
+pub(super) fn reconcile_service(service: &Observed<'_>) -> Option<Plan> {
+    let mut finalizers = service.object.finalizers().to_vec();
+    let has_finalizer = finalizers.iter().any(|name| name == SERVICE_FINALIZER);
+    if service.object.metadata.deletion_timestamp.is_none() {
+        let is_enabled = is_enabled_in(&service.spec()["rayClusterConfig"], service.object);
+        finalizers.push(SERVICE_FINALIZER.to_owned());
+        return (is_enabled && !has_finalizer).then(|| set_finalizers(service, &finalizers));
+    }
+    if !has_finalizer {
+        return None;
+    }
+    let mut clusters = service.children_of_kind("RayCluster").peekable();
+    if clusters.peek().is_none() {
+        finalizers.retain(|name| name != SERVICE_FINALIZER);
+        return Some(set_finalizers(service, &finalizers));
+    }
+    let alive = clusters.filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+    Some(Plan {
+        delete: alive
+            .map(|cluster| ChildReference::dynamic(cluster))
+            .collect(),
+        ..Plan::default()
+    })
+}
+
+/// The plan that replaces the finalizers of a RayCluster or RayService.
 fn set_finalizers(cluster: &Observed<'_>, finalizers: &[String]) -> Plan {
+    let types = cluster.object.types.clone().unwrap_or_default();
     let own = ChildReference {
         api_version: "ray.io/v1".into(),
-        kind: "RayCluster".into(),
+        kind: types.kind,
         name: cluster.name(),
         uid: None,
     };

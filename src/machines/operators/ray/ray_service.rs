@@ -8,10 +8,14 @@ use super::super::child_objects::has_containers;
 use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, Plan};
+use super::gcs_fault_tolerance;
 use super::{ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster};
 
 /// Reconciles a RayService.
 pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
+    if let Some(plan) = gcs_fault_tolerance::reconcile_service(service) {
+        return plan;
+    }
     let spec = service.spec();
     if !has_containers(&spec["rayClusterConfig"]["headGroupSpec"]["template"]) {
         return Plan::not_simulated("rayClusterConfig.headGroupSpec needs a container");
