@@ -105,7 +105,7 @@ impl Causes {
 /// The lines of a target that are written in a period.
 fn limit_of(target: &str) -> u32 {
     let is_of = |name: &&str| target.starts_with(*name);
-    match target.starts_with(OWN_CRATES) && !SERVERS.iter().any(|name| is_of(&name)) {
+    match target.starts_with(OWN_CRATES) && !SERVERS.iter().any(is_of) {
         true => LINES,
         false => LINES_OF_SERVERS,
     }

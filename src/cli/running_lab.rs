@@ -62,7 +62,7 @@ mod tests {
         let lab = |name: &str| {
             let kubeconfig = folder.path().join(name);
             std::fs::write(&kubeconfig, "").unwrap();
-            let lock = File::create(lock_path(&kubeconfig)).unwrap();
+            let lock = std::fs::File::create(lock_path(&kubeconfig)).unwrap();
             lock.try_lock().unwrap();
             (kubeconfig, lock)
         };

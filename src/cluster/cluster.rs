@@ -9,6 +9,7 @@ use crate::error::ClusterError;
 use crate::remote::RemoteCluster;
 
 /// A cluster the lab runs on.
+#[expect(clippy::large_enum_variant, reason = "a lab has one cluster")]
 pub enum Cluster {
     /// The embedded cluster in this process.
     Embedded(EmbeddedCluster),
