@@ -81,6 +81,11 @@ const PLACES: &[(&str, &str, &str)] = &[
     ),
     (
         "src/persistence/private_file.rs",
+        "NamedTempFile",
+        "the type of a new file in the data directory",
+    ),
+    (
+        "src/persistence/private_file.rs",
         ".tempfile_in(",
         "a new file in the data directory",
     ),

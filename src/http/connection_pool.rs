@@ -27,10 +27,10 @@ const NEW_PATIENCE: Duration = Duration::from_millis(100);
 /// others wait.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same, if no connection of the server has made a step for as long.
-const STALLED_PATIENCE: Duration = Duration::from_millis(200);
+const STALLED_PATIENCE: Duration = Duration::from_secs(1);
 /// At least this part of `STALLED_PATIENCE` is for each connection that may be open, so that a small number
 /// of connections changes as fast as a large one.
-const STALLED_PATIENCE_PER_CONNECTION: Duration = Duration::from_micros(12_500);
+const STALLED_PATIENCE_PER_CONNECTION: Duration = Duration::from_millis(10);
 /// The time without a request after which an authenticated connection may be closed for another.
 const AUTHENTICATED_PATIENCE: Duration = Duration::from_secs(5);
 /// The time until the limits are looked at again if nothing else happens.

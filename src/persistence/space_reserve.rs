@@ -52,7 +52,7 @@ impl SpaceReserve {
     /// Reserves the missing space.
     pub(crate) fn fill(&self) {
         let reserved = self.reserved();
-        let filled = self.open().and_then(|file| {
+        let filled = self.file().and_then(|file| {
             allocate(&file, reserved, SIZE - reserved.min(SIZE)).inspect_err(|_| {
                 // What is there remains reserved.
                 let _ = file.set_len(reserved);
@@ -72,11 +72,11 @@ impl SpaceReserve {
             return false;
         }
         self.reserved.store(rest, Ordering::Relaxed);
-        let released = self.open().and_then(|file| file.set_len(rest));
+        let released = self.file().and_then(|file| file.set_len(rest));
         released.is_ok()
     }
 
-    fn open(&self) -> io::Result<File> {
+    fn file(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         kueue_lab_host::open_with(&options, &self.path)

@@ -64,20 +64,20 @@ struct Generator {
 
 impl Generator {
     async fn connect(address: SocketAddr, token: String) -> Arc<Self> {
-        // All at once, as Go's client before it knows that the server speaks HTTP/2.
-        let connections = (0..CONNECTIONS).map(|_| tokio::spawn(Attacker::connect(address)));
+        // All at once, as Go's client before it knows that the server speaks HTTP/2. Each connection is for a request.
+        let connect = |token: String| async move {
+            let mut connection = Attacker::connect(address).await;
+            let (body, response) =
+                connection.request_of("GET", "/version", Some(&token), "application/json");
+            drop(body);
+            let (status, answer) = answer(response).await;
+            assert_eq!(status, 200, "{answer}");
+            Mutex::new(connection)
+        };
+        let connections = (0..CONNECTIONS).map(|_| tokio::spawn(connect(token.clone())));
         let connections = join_all(connections.collect::<Vec<_>>()).await;
-        let generator = Arc::new(Self {
-            connections: connections
-                .into_iter()
-                .map(|connection| Mutex::new(connection.unwrap()))
-                .collect(),
-            token,
-        });
-        // A connection without a request of a user ends after some time.
-        let first = (0..CONNECTIONS).map(|turn| generator.send(turn, "GET", "/version", None));
-        join_all(first).await;
-        generator
+        let connections = connections.into_iter().map(Result::unwrap).collect();
+        Arc::new(Self { connections, token })
     }
 
     async fn send(&self, turn: usize, method: &str, path: &str, object: Option<Value>) -> Value {

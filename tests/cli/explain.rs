@@ -16,11 +16,12 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
         format!("default/{}", wl.metadata.name.as_deref().unwrap())
     };
 
-    let text = lab.output(&["explain", "clusterqueue", "red"]);
+    // The quota is released once the pods have terminated.
+    let released = "  plain cpu: 3 of nominal 4 used, 2 available";
+    let text = lab.wait_for_output(&["explain", "clusterqueue", "red"], released);
     for line in [
         "  path        /all/red",
         "  state       active",
-        "  plain cpu: 3 of nominal 4 used, 2 available",
         "  cohort all: plain cpu: 6 of 8 used",
         "waits: 1 more cpu in plain",
     ] {

@@ -258,6 +258,61 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_names_the_flavor_that_has_quota_and_no_topology_domain() {
+        let mut engine = lab(EngineConfig::default());
+        let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]);
+        let topology = json!({"metadata": {"name": "racks"}, "spec": {"levels": levels}});
+        engine.upsert_topology(from_json(topology), at(0));
+        for name in ["with-nodes", "without-nodes"] {
+            let spec = json!({"nodeLabels": {"of": name}, "topologyName": "racks"});
+            let flavor = json!({"metadata": {"name": name}, "spec": spec});
+            engine.upsert_flavor(from_json(flavor), at(0));
+        }
+        let labels = json!({"of": "with-nodes", "rack": "r1", "kubernetes.io/hostname": "n1"});
+        let node = json!({
+            "metadata": {"name": "n1", "labels": labels},
+            "status": {"allocatable": {"cpu": "1", "pods": "10"},
+                "conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        engine.upsert_node(&from_json(node), at(0));
+        let flavors = ["with-nodes", "without-nodes"];
+        let flavors = flavors
+            .map(|name| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]}));
+        let spec = json!({
+            "namespaceSelector": {},
+            "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+        });
+        let queue = json!({"metadata": {"name": "tas"}, "spec": spec});
+        engine.upsert_cluster_queue(from_json(queue), at(0));
+        let local = json!({"metadata": {"name": "tas", "namespace": "ns"}, "spec": {"clusterQueue": "tas"}});
+        engine.upsert_local_queue(from_json(local));
+
+        let with_request = |mut wl: Arc<Workload>, priority| {
+            let edited = Arc::make_mut(&mut wl);
+            edited.spec.priority = Some(priority);
+            edited.spec.pod_sets[0].topology_request = from_json(json!({"required": "rack"}));
+            wl
+        };
+        let mut low = with_request(workload("low", "tas", 1, true), 0);
+        let admission = Arc::make_mut(&mut low).status.admission.as_mut().unwrap();
+        admission.pod_set_assignments = from_json(json!([{
+            "name": "main", "count": 1, "flavors": {"cpu": "with-nodes"}, "resourceUsage": {"cpu": "1"},
+            "topologyAssignment": {"levels": ["kubernetes.io/hostname"], "slices": [
+                {"domainCount": 1, "valuesPerLevel": [{"universal": "n1"}], "podCounts": {"universal": 1}}]},
+        }]));
+        engine.upsert_workload(low, at(0));
+        engine.upsert_workload(with_request(workload("high", "tas", 1, false), 10), at(0));
+        let verdict = explained(&mut engine, "high").verdict.unwrap().to_string();
+        assert_eq!(
+            verdict,
+            "waits: no topology domains at level: rack with all nodes free; without-nodes has unused quota, \
+             so nothing is preempted in with-nodes (flavorFungibility.whenCanPreempt is TryNextFlavor)"
+        );
+    }
+
+    #[test]
     fn a_workload_that_waits_for_replacement_pods_is_held() {
         let mut wl = Workload::clone(&workload("waiting", "b", 1, false));
         wl.status.conditions = vec![Condition {

@@ -5,6 +5,10 @@ use std::io;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::JoinHandle;
 
+/// The stack of a thread, in bytes. A connection polls TLS, HTTP and a whole request in one call, whose frames are
+/// large without optimization.
+const STACK_SIZE: usize = 8 << 20;
+
 /// The runtime of the listener and its connections. In a process with several threads it has threads of its own:
 /// the lab's controllers may be busy on all others, and a request would wait for its turn among thousands of
 /// reconciles. The operating system shares the processors between both.
@@ -28,6 +32,7 @@ impl ServingRuntime {
         }
         let own = Builder::new_multi_thread()
             .thread_name("apiserver")
+            .thread_stack_size(STACK_SIZE)
             .enable_all()
             .build()?;
         Ok(Self {
