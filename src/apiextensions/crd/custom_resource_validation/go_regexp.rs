@@ -1,14 +1,15 @@
 //! Regular expressions in the syntax of Go's `regexp`.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
 use regex::Regex;
 
-/// Compiles a pattern, with a cache.
-pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
-    static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
+/// Compiles a pattern, with a cache. The expression is shared, not cloned: a clone of a [`Regex`]
+/// builds its automaton again at its first match.
+pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Arc<Regex>, String> {
+    static CACHE: LazyLock<RwLock<HashMap<String, Arc<Regex>>>> = LazyLock::new(RwLock::default);
     /// Maximum number of cached patterns; further ones are compiled on each call.
     const MAX_CACHED_PATTERNS: usize = 4096;
 
@@ -20,6 +21,7 @@ pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
         .size_limit(1 << 20)
         .build()
         .map_err(|e| e.to_string())?;
+    let re = Arc::new(re);
     let mut cache = CACHE.write();
     if cache.len() < MAX_CACHED_PATTERNS {
         cache.insert(pattern.into(), re.clone());
@@ -62,4 +64,16 @@ fn ascii_classes(pattern: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_compiled_once() {
+        let first = compile_regexp("^[a-z]{1,7}-once$").unwrap();
+        let second = compile_regexp("^[a-z]{1,7}-once$").unwrap();
+        assert!(Arc::ptr_eq(&first, &second) && second.is_match("only-once"));
+    }
 }
