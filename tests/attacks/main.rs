@@ -7,6 +7,7 @@ mod connection;
 mod connections;
 mod counts;
 mod decoders;
+mod expensive_requests;
 mod host_addresses;
 mod load_generator;
 mod metrics;
