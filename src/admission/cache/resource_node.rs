@@ -149,10 +149,40 @@ impl ResourceNode {
         for fr_quota in &mut self.flavor_resources {
             fr_quota.quota = None;
         }
-        for &(fr, quota) in quotas {
-            self.flavor_resource_mut(fr).quota = Some(quota);
-        }
+        let mut quotas = quotas.to_vec();
+        quotas.sort_by_key(|&(fr, _)| fr);
+        self.merge(
+            &quotas,
+            |&(fr, _)| fr,
+            |own, &(_, quota)| own.quota = Some(quota),
+        );
         !before.iter().copied().eq(self.quotas())
+    }
+
+    /// Updates the flavor resources of items, which are sorted by flavor resource, in one pass. Missing
+    /// ones are added.
+    fn merge<T>(
+        &mut self,
+        items: &[T],
+        fr: impl Fn(&T) -> FlavorResourceId,
+        update: impl Fn(&mut FlavorResourceQuota, &T),
+    ) {
+        let own = std::mem::take(&mut self.flavor_resources);
+        self.flavor_resources.reserve(own.len());
+        let mut own = own.into_iter().peekable();
+        for item in items {
+            let fr = fr(item);
+            while let Some(before) = own.next_if(|c| c.fr <= fr) {
+                self.flavor_resources.push(before);
+            }
+            if self.flavor_resources.last().is_none_or(|c| c.fr != fr) {
+                self.flavor_resources.push(FlavorResourceQuota::new(fr));
+            }
+            if let Some(last) = self.flavor_resources.last_mut() {
+                update(last, item);
+            }
+        }
+        self.flavor_resources.extend(own);
     }
 
     /// Resets the subtree quota to the nominal quota; for a cohort also the usage, which comes from
@@ -214,50 +244,37 @@ impl CohortHierarchy {
         }
         for cohort in self.subtree_cohorts(id).into_iter().rev() {
             self[cohort].resources.reset_subtree_quota(true);
-            let children: Vec<HierarchyNodeId> = {
-                let node = &self[cohort];
-                node.child_cohorts
-                    .iter()
-                    .chain(&node.child_queues)
-                    .copied()
-                    .collect()
-            };
-            for child in children {
+            let node = &self[cohort];
+            let children = node.child_cohorts.iter().chain(&node.child_queues);
+            let children: Vec<HierarchyNodeId> = children.copied().collect();
+            for &child in &children {
                 if self[child].kind == HierarchyNodeKind::ClusterQueue {
                     self.update_cluster_queue_resource_node(child);
                 }
-                let fr_quotas: SmallVec<[FlavorResourceQuota; 8]> = self[child]
-                    .resources
-                    .flavor_resources()
-                    .iter()
-                    .copied()
-                    .collect();
-                for fr_quota in fr_quotas {
-                    let lent = fr_quota.subtree.map(|s| s.minus(fr_quota.local_quota));
-                    let used = fr_quota.usage.minus(fr_quota.local_quota).or_zero();
-                    let total = self[cohort].resources.flavor_resource_mut(fr_quota.fr);
-                    if let Some(lent) = lent {
+            }
+            let children = children.iter();
+            let mut fr_quotas: Vec<FlavorResourceQuota> = children
+                .flat_map(|&child| self[child].resources.flavor_resources())
+                .copied()
+                .collect();
+            // Each child is sorted already; its order among the children stays.
+            fr_quotas.sort_by_key(|c| c.fr);
+            let resources = &mut self[cohort].resources;
+            resources.merge(
+                &fr_quotas,
+                |c| c.fr,
+                |total, child| {
+                    if let Some(subtree) = child.subtree {
+                        let lent = subtree.minus(child.local_quota);
                         total.subtree = Some(total.subtree_quota().plus(lent));
                     }
+                    let used = child.usage.minus(child.local_quota).or_zero();
                     total.usage = total.usage.plus(used);
-                }
+                },
+            );
+            for fr_quota in &mut resources.flavor_resources {
+                fr_quota.update_local_quota();
             }
-            self.update_local_quotas(cohort);
-        }
-    }
-
-    fn update_local_quotas(&mut self, id: HierarchyNodeId) {
-        let frs: SmallVec<[FlavorResourceId; 8]> = self[id]
-            .resources
-            .flavor_resources()
-            .iter()
-            .map(|c| c.fr)
-            .collect();
-        for fr in frs {
-            self[id]
-                .resources
-                .flavor_resource_mut(fr)
-                .update_local_quota();
         }
     }
 
@@ -477,6 +494,38 @@ mod tests {
         });
         f.update_cohort_tree_resources(ids[0]).unwrap();
         (f, fr, ids[0], ids[1])
+    }
+
+    #[test]
+    fn the_quotas_of_children_are_added_in_any_order() {
+        let mut frs = FlavorResourceTable::default();
+        let frs: Vec<FlavorResourceId> = (0..20)
+            .map(|flavor| frs.intern(&flavor.to_string(), "cpu".into()))
+            .collect();
+        let mut f = CohortHierarchy::default();
+        let all = f.insert_cohort("all");
+        f.set_quotas(all, &[(frs[7], quota(100, None, None))]);
+        // The children share two flavors; the first child has those of the higher numbers.
+        for (name, of_child) in [("a", &frs[9..]), ("b", &frs[..11])] {
+            let id = f.insert_cluster_queue(name);
+            f.set_parent(id, "all");
+            let quotas = of_child.iter().rev();
+            let quotas: Vec<_> = quotas.map(|&fr| (fr, quota(2, None, Some(1)))).collect();
+            assert!(f.set_quotas(id, &quotas));
+            assert!(!f.set_quotas(id, &quotas));
+            for &fr in of_child {
+                f.add_usage(id, fr, 3.into());
+            }
+        }
+        f.update_cohort_tree_resources(all).unwrap();
+        let node = &f[all].resources;
+        assert!(node.flavor_resources().is_sorted_by(|a, b| a.fr < b.fr));
+        for (flavor, &fr) in frs.iter().enumerate() {
+            let children = if matches!(flavor, 9 | 10) { 2 } else { 1 };
+            let own = if flavor == 7 { 100 } else { 0 };
+            assert_eq!(node.subtree_quota(fr), (own + children).into());
+            assert_eq!(node.usage(fr), (children * 2).into());
+        }
     }
 
     #[test]

@@ -116,10 +116,12 @@ impl FlavorResourceQuantities {
 
     /// The amount of a flavor resource, zero if absent.
     pub fn get(&self, fr: FlavorResourceId) -> Amount {
-        self.0
-            .iter()
-            .find(|(f, _)| *f == fr)
-            .map_or(Amount::ZERO, |&(_, v)| v)
+        // For few entries a linear search is as fast as a binary one.
+        let found = match self.0.len() <= 8 {
+            true => self.0.iter().position(|&(f, _)| f == fr),
+            false => self.0.binary_search_by_key(&fr, |&(f, _)| f).ok(),
+        };
+        found.map_or(Amount::ZERO, |at| self.0[at].1)
     }
 
     /// Adds to the amount of a flavor resource.
