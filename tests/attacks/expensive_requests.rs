@@ -182,7 +182,10 @@ async fn lists_that_are_not_read_do_not_stop_others() {
         connections.push(connection);
     }
     // The attack begins with the first response. None is read.
-    let mut unread = vec![answers.next().await.unwrap().unwrap().unwrap()];
+    let first = tokio::time::timeout(PATIENCE, answers.next())
+        .await
+        .unwrap();
+    let mut unread = vec![first.unwrap().unwrap().unwrap()];
     for (index, client) in [other, administrator].iter().enumerate() {
         let page = format!("{CONFIG_MAPS}?limit=1");
         let list = get(client, &page).await.unwrap();
