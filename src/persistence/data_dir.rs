@@ -275,7 +275,7 @@ fn found_or_damaged<T>(
 
 fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
     let path = dir.join(CLUSTER_FILE);
-    let Some(text) = read_file(&path)? else {
+    let Some(text) = read_file(&path, FILE_LIMIT)? else {
         return Ok(None);
     };
     let file: ClusterFile =
@@ -303,15 +303,15 @@ fn credentials(dir: &Path, is_new: bool) -> Result<Credentials, DataDirError> {
 
 fn read_credentials(dir: &Path) -> Result<Credentials, DataDirError> {
     let path = dir.join(CREDENTIALS_FILE);
-    match read_file(&path)? {
+    match read_file(&path, FILE_LIMIT)? {
         Some(text) => serde_json::from_slice(&text).map_err(|e| DataDirError::damaged(&path, e)),
         None => Err(DataDirError::damaged(&path, "the file is missing")),
     }
 }
 
-/// The content of a file; `None` if it is missing.
-fn read_file(path: &Path) -> Result<Option<Vec<u8>>, DataDirError> {
-    match kueue_lab_host::read(path, FILE_LIMIT) {
+/// The content of a file of at most `limit` bytes; `None` if it is missing.
+fn read_file(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, DataDirError> {
+    match kueue_lab_host::read(path, limit) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Not a regular file.
@@ -360,7 +360,8 @@ fn check_database(path: &Path) -> Result<(), DataDirError> {
 
 /// The number of batches that were committed to a database, which does not change; 0 without a database.
 fn batches_of_file(path: &Path) -> Result<u64, DataDirError> {
-    let content = read_file(path)?.unwrap_or_default();
+    // A database may be larger than other files.
+    let content = read_file(path, u64::MAX)?.unwrap_or_default();
     match content.is_empty() {
         true => Ok(0),
         false => committed_batches(&content).map_err(|e| database_error(path, e)),

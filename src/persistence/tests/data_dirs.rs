@@ -180,7 +180,7 @@ fn every_missing_or_damaged_file_is_reported() {
     // A directory instead of a file.
     std::fs::remove_file(&objects).unwrap();
     std::fs::create_dir(&objects).unwrap();
-    assert!(error(&path).contains("it is not a regular file"));
+    assert!(error(&path).contains("it is a directory"));
 }
 
 /// With the content that the error names, a lost `cluster.json` is replaced.
