@@ -33,7 +33,7 @@ const STALLED_PATIENCE: Duration = Duration::from_secs(1);
 const STALLED_PATIENCE_PER_CONNECTION: Duration = Duration::from_millis(10);
 /// The time without a request after which an authenticated connection may be closed for another.
 const AUTHENTICATED_PATIENCE: Duration = Duration::from_secs(5);
-/// The time until the limits are looked at again if nothing else happens.
+/// The time until the limits are evaluated again without another event.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Limits of connections on which no request was authenticated.
@@ -85,7 +85,7 @@ struct PoolState {
 #[derive(Debug, Default)]
 struct Group {
     open: usize,
-    /// Connections that are told to close and are not closed yet.
+    /// Connections that close for another one and are not closed yet.
     closing: usize,
     idle: IdleConnections,
 }
@@ -102,7 +102,7 @@ struct Member {
     signal: Arc<Signal>,
 }
 
-/// What the pool tells a connection.
+/// The signals of the pool to a connection.
 #[derive(Debug, Default)]
 struct Signal {
     closing: AtomicBool,

@@ -100,6 +100,6 @@ async fn clients_that_connect_at_the_same_time_are_all_served() {
     for status in join_all(clients.collect::<Vec<_>>()).await {
         statuses.push(status.unwrap());
     }
-    // Requests above the seats of the user are told so; no connection is reset.
+    // Requests above the seats of the user get 429; no connection is reset.
     assert!(statuses.iter().all(|status| [404, 429].contains(status)));
 }

@@ -23,7 +23,7 @@ fn devices_pipes_and_folders_are_refused() {
             "{of_folder}"
         );
     }
-    // A pipe in a folder of presets, which nobody writes to.
+    // A pipe in a folder of presets, without a writer.
     std::fs::create_dir_all(dir.path("presets/p")).unwrap();
     let pipe = dir.path("presets/p/queues.yaml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();

@@ -52,7 +52,7 @@ impl UserLimit {
 }
 
 impl UserPermit {
-    /// Holds more, also above the limits if nobody holds anything. False, without any change, if that
+    /// Holds more, also above the limits if nothing is held. False, without any change, if that
     /// is above a limit.
     pub(crate) fn extend_or_alone(&mut self, amount: usize) -> bool {
         self.hold(amount, true)
