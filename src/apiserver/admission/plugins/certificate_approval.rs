@@ -1,7 +1,7 @@
 //! CertificateApproval: an update of `approval` needs the verb `approve` on the signer.
 
 use super::PluginContext;
-use super::signer_authorization::is_authorized_for_signer_name;
+use super::signer_authorization::authorize_signer_name;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
@@ -11,11 +11,5 @@ pub(super) fn validate(write: &PluginContext<'_>) -> Result<(), ApiError> {
     let Some(old) = write.request.old_object else {
         return Ok(());
     };
-    let signer = old.text("/spec/signerName");
-    if is_authorized_for_signer_name(write, "approve", signer) {
-        return Ok(());
-    }
-    Err(write.forbidden(format!(
-        "user not permitted to approve requests with signerName {signer:?}"
-    )))
+    authorize_signer_name(write, "approve", old.text("/spec/signerName"))
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::PluginContext;
-use super::signer_authorization::is_authorized_for_signer_name;
+use super::signer_authorization::authorize_signer_name;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
@@ -17,11 +17,5 @@ pub(super) fn validate(write: &PluginContext<'_>, new: &Value) -> Result<(), Api
     if is_same_certificate && new.list("/status/conditions") == old.list("/status/conditions") {
         return Ok(());
     }
-    let signer = old.text("/spec/signerName");
-    if is_authorized_for_signer_name(write, "sign", signer) {
-        return Ok(());
-    }
-    Err(write.forbidden(format!(
-        "user not permitted to sign requests with signerName {signer:?}"
-    )))
+    authorize_signer_name(write, "sign", old.text("/spec/signerName"))
 }

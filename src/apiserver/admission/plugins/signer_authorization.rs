@@ -2,16 +2,20 @@
 
 use super::PluginContext;
 use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize};
+use kueue_lab_apimachinery::api_error::ApiError;
 
-/// Whether the user may `verb` requests for the signer, or for all signers of its domain
+/// Checks that the user may `verb` requests for the signer, or for all signers of its domain
 /// (`example.com/*`).
-pub(super) fn is_authorized_for_signer_name(
+///
+/// # Errors
+/// 403 if the user may do neither.
+pub(super) fn authorize_signer_name(
     write: &PluginContext<'_>,
     verb: &str,
     signer_name: &str,
-) -> bool {
+) -> Result<(), ApiError> {
     let domain = signer_name.split('/').next().unwrap_or_default();
-    [signer_name.to_owned(), format!("{domain}/*")]
+    let is_authorized = [signer_name.to_owned(), format!("{domain}/*")]
         .into_iter()
         .any(|name| {
             let attributes = AuthorizationAttributes {
@@ -22,5 +26,11 @@ pub(super) fn is_authorized_for_signer_name(
                 ..AuthorizationAttributes::default()
             };
             authorize(write.reader, write.user, &attributes).is_allowed
-        })
+        });
+    if is_authorized {
+        return Ok(());
+    }
+    Err(write.forbidden(format!(
+        "user not permitted to {verb} requests with signerName {signer_name:?}"
+    )))
 }
