@@ -45,17 +45,16 @@ impl Applier {
                 Some(_) => LiveState::Unmanaged,
             };
             resolved.live_states.insert(index, live_state);
-            let object = match &live {
-                Some(live) => keep_quantity_spelling(&manifest.object, live),
-                None => manifest.object.clone(),
-            };
             if depends_on_preset_objects(resolved, index) || live_state == LiveState::Terminating {
                 continue;
             }
             let managed = live_state != LiveState::Unmanaged;
-            let labelled = with_preset_label(&object, resolved.preset, managed);
-            resolved.objects.insert(index, object);
-            let object = labelled;
+            let spelled = match &live {
+                Some(live) => keep_quantity_spelling(&manifest.object, live),
+                None => manifest.object.clone(),
+            };
+            let object = with_preset_label(&spelled, resolved.preset, managed);
+            resolved.objects.insert(index, spelled);
             if live_state == LiveState::Absent && self.was_applied(manifest) {
                 outcome
                     .warnings
