@@ -70,9 +70,10 @@ mod tests {
         let (first, first_lock) = lab("kubeconfig");
         let (second, second_lock) = lab("kubeconfig-17");
         assert_eq!(find_kubeconfig(folder.path()), Some(first));
-        drop(first_lock);
+        // A child process that another test forks at this moment shares the open file: closing it does not unlock it.
+        first_lock.unlock().unwrap();
         assert_eq!(find_kubeconfig(folder.path()), Some(second));
-        drop(second_lock);
+        second_lock.unlock().unwrap();
         assert_eq!(find_kubeconfig(folder.path()), None);
     }
 }
