@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use jiff::{SignedDuration, Timestamp};
-use kueue_lab_admission::config::FairSharing;
-use kueue_lab_admission::engine::CycleResult;
-use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::{Engine, EngineConfig};
 use serde_json::{Value, json};
 
 /// As in the binary.

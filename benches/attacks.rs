@@ -24,7 +24,7 @@ use http::Request;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{Lab, LabConfig};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use divan::{Bencher, black_box};
 use kube::Client;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_persistence::DataDir;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

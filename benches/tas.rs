@@ -1,12 +1,12 @@
 //! Topology-aware scheduling on 5,000 nodes: `cargo bench --bench tas`.
 
 use divan::{Bencher, black_box};
-use kueue_lab_admission::Gates;
-use kueue_lab_admission::tas::{
+use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
+use kueue_lab_engine::Gates;
+use kueue_lab_engine::tas::{
     FindOptions, TasCache, TasPodSetRequests, TasSnapshots, WorkloadTasRequests, encode,
 };
-use kueue_lab_admission::workload::TopologyDomainRequests;
-use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
+use kueue_lab_engine::workload::TopologyDomainRequests;
 use serde_json::{Value, json};
 
 /// As in the binary.
@@ -75,7 +75,7 @@ fn usage(i: usize, count: i32) -> Vec<TopologyDomainRequests> {
     }]
 }
 
-fn pod() -> kueue_lab_admission::resources::Requests {
+fn pod() -> kueue_lab_engine::resources::Requests {
     [
         ("cpu".into(), 8_000),
         ("memory".into(), 32 << 30),

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Writes the documentation of the Kubernetes API that the crate k8s-openapi does not contain:
-src/apiserver/openapi/descriptions.txt for OpenAPI and src/kinds/printers/column_descriptions.txt for the
+src/kubernetes/apiserver/openapi/descriptions.txt for OpenAPI and src/kubernetes/kinds/printers/column_descriptions.txt for the
 columns of tables.
 
     scripts/api-descriptions.py ROOT
 
 ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiextensions-apiserver and
 kube-aggregator. Each line is a name and a JSON object: the query parameters of the options of requests, the
-values of enumerations by the names of src/apimachinery/schema/types, and the columns of kinds.
+values of enumerations by the names of src/kubernetes/apimachinery/schema/types, and the columns of kinds.
 """
 import importlib.util
 import json
@@ -298,7 +298,7 @@ def main():
     packages = dict(builtin_types().PACKAGES)
     options = swagger_docs(root / packages["meta.v1"])
     lines = [f"{name} {json.dumps(options[name])}" for name in OPTIONS]
-    types = HERE.parent / "src/apimachinery/schema/types"
+    types = HERE.parent / "src/kubernetes/apimachinery/schema/types"
     for package, directory in packages.items():
         declared = (types / f"{package}.types").read_text()
         enumerations = re.findall(r"^(\w+) = string enum ", declared, re.M)
@@ -307,11 +307,11 @@ def main():
             texts = {value: text for value, text in sorted(values[name].items()) if text}
             if texts:
                 lines.append(f"{package}.{name} {json.dumps(texts)}")
-    server = HERE.parent / "src/apiserver"
+    server = HERE.parent / "src/kubernetes/apiserver"
     (server / "openapi/descriptions.txt").write_text("\n".join(lines) + "\n")
     columns = column_descriptions(root, packages)
     lines = [f"{kind} {json.dumps(texts)}" for kind, texts in columns]
-    (HERE.parent / "src/kinds/printers/column_descriptions.txt").write_text("\n".join(lines) + "\n")
+    (HERE.parent / "src/kubernetes/kinds/printers/column_descriptions.txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

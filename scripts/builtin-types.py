@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/apimachinery/schema/types/*.types from the Go declarations of the Kubernetes API.
+"""Writes src/kubernetes/apimachinery/schema/types/*.types from the Go declarations of the Kubernetes API.
 
     scripts/builtin-types.py ROOT
     scripts/builtin-types.py --vendor KUEUE_CHECKOUT/vendor
@@ -8,7 +8,7 @@ ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiext
 kube-aggregator. With --vendor, the tables are those of the custom kinds of jobs that Kueue integrates, of
 which only names, types and the omission of empty values are taken. Only facts are taken: names, types,
 JSON tags, list and map types, patch strategies, defaults, enumerations. The format is described in
-src/apimachinery/schema/builtin_types.rs.
+src/kubernetes/apimachinery/schema/builtin_types.rs.
 """
 import json
 import pathlib
@@ -299,7 +299,7 @@ class Writer:
 
 
 def target():
-    target = pathlib.Path(__file__).resolve().parent.parent / "src/apimachinery/schema/types"
+    target = pathlib.Path(__file__).resolve().parent.parent / "src/kubernetes/apimachinery/schema/types"
     target.mkdir(parents=True, exist_ok=True)
     return target
 

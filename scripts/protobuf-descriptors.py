@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/apiserver/protobuf/descriptors.binpb.gz from the .proto and Go files of the Kubernetes API.
+"""Writes src/kubernetes/apiserver/protobuf/descriptors.binpb.gz from the .proto and Go files of the Kubernetes API.
 
     pip install grpcio-tools
     scripts/protobuf-descriptors.py ROOT
@@ -24,7 +24,7 @@ import tempfile
 from google.protobuf import descriptor_pb2
 
 HERE = pathlib.Path(__file__).resolve().parent
-OUTPUT = HERE.parent / "src/apiserver/protobuf/descriptors.binpb.gz"
+OUTPUT = HERE.parent / "src/kubernetes/apiserver/protobuf/descriptors.binpb.gz"
 # Packages without served kinds of their own that the others refer to.
 COMMON = ["apimachinery/pkg/api/resource", "apimachinery/pkg/runtime", "apimachinery/pkg/runtime/schema",
           "apimachinery/pkg/util/intstr"]

@@ -45,59 +45,59 @@ const CALLS: &[&str] = &[
 /// The places outside of the crate `host`, each with the reason.
 const PLACES: &[(&str, &str, &str)] = &[
     (
-        "src/apiserver/http/kubeconfig.rs",
+        "src/kubernetes/apiserver/http/kubeconfig.rs",
         "NamedTempFile",
         "a new file beside the kubeconfig that the command line names",
     ),
     (
-        "src/cluster/in_cluster.rs",
+        "src/lab/cluster/in_cluster.rs",
         "Config::incluster",
         "the files of the ServiceAccount in the container of the process",
     ),
     (
-        "src/cluster/kubeconfig_context.rs",
+        "src/lab/cluster/kubeconfig_context.rs",
         "Config::from_custom_kubeconfig",
         "a kubeconfig of the user, whose files are included before",
     ),
     (
-        "src/cluster/local/kubeconfig.rs",
+        "src/lab/cluster/local/kubeconfig.rs",
         "NamedTempFile",
         "a new file beside the kubeconfig of the user",
     ),
     (
-        "src/cluster/local/lifecycle.rs",
+        "src/lab/cluster/local/lifecycle.rs",
         "NamedTempFile",
         "a new file in the state folder",
     ),
     (
-        "src/cluster/remote.rs",
+        "src/lab/cluster/remote.rs",
         "NamedTempFile",
         "a new file beside the kubeconfig that the command line names",
     ),
     (
-        "src/controller/worker_clients.rs",
+        "src/kueue/controller/worker_clients.rs",
         "Config::from_custom_kubeconfig",
         "a kubeconfig from which references to files and programs are removed",
     ),
     (
-        "src/persistence/private_file.rs",
+        "src/kubernetes/persistence/private_file.rs",
         "NamedTempFile",
         "the type of a new file in the data directory",
     ),
     (
-        "src/persistence/private_file.rs",
+        "src/kubernetes/persistence/private_file.rs",
         ".tempfile_in(",
         "a new file in the data directory",
     ),
     (
-        "src/presets/builtin.rs",
+        "src/lab/presets/builtin.rs",
         "NamedTempFile",
         "a new file in the folder of presets",
     ),
 ];
 
 /// The crate of this machine, and one for tests only.
-const OTHERS: &[&str] = &["src/host/", "src/testing/"];
+const OTHERS: &[&str] = &["src/base/host/", "src/base/testing/"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {

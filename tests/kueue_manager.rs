@@ -11,13 +11,13 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::ControllerConfig;
-use kueue_lab_entropy::Entropy;
 use kueue_lab_install::FailurePolicy;
 use kueue_lab_lab::{Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
-use kueue_lab_operator::{Operator, OperatorConfig};
+use kueue_lab_manager::{Operator, OperatorConfig};
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_presets::{
     BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, ReviewedSave,
     SaveReview, SavedPreset, StartError, SyncStatus,

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use kube::runtime::watcher::Config;
 use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::FileSource;
 use kueue_lab_scenario::{
     Observer, Outcome, Progress, Scenario, ScenarioEnvironment, StepState, TimelineEntry,

@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::managed_job_definition;
 use kueue_lab_tui::backend::Backend;
 use kueue_lab_tui::model::{ObjectKey, ObjectRef, SkyPilotCluster};

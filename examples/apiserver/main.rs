@@ -9,9 +9,9 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Node;
 use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
+use kueue_lab_controller_runtime::{Api, Context, Informer};
 use kueue_lab_machines::{MachinesConfig, controller_manager, workload_controllers};
-use kueue_lab_runtime::{Api, Context, Informer};
 
 #[derive(Parser)]
 struct Args {

@@ -8,7 +8,7 @@ use kueue_lab_api::config::{
     CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, NoEffectIn, load,
 };
 use kueue_lab_controller::{ControllerConfig, Settings};
-use kueue_lab_runtime::Api;
+use kueue_lab_controller_runtime::Api;
 
 use super::CliError;
 use super::kubeconfig_args::{error_message, request_error};

@@ -11,12 +11,12 @@ use super::kubeconfig_args::KubeconfigArgs;
 use super::{CliError, Shutdown, config, logging, runtime};
 use kueue_lab_api::config::resolve_gates;
 use kueue_lab_clock::Clock;
+use kueue_lab_clock::Entropy;
 use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_lab::{find_upstream, in_cluster};
+use kueue_lab_manager::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
 use kueue_lab_metrics::{Metrics, ReplicaRole};
-use kueue_lab_operator::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 
 const EXAMPLES: &str = "\
@@ -159,7 +159,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         metrics: Some(Metrics::new(role)),
         entropy,
     });
-    let operator_error = |e: &kueue_lab_operator::OperatorError| match e.is_usage() {
+    let operator_error = |e: &kueue_lab_manager::OperatorError| match e.is_usage() {
         true => CliError::usage(e),
         false => CliError::failed(e),
     };

@@ -8,7 +8,7 @@ use super::source_text::scenario_error;
 use super::tui_session::{self, TuiArgs};
 use super::{CliError, Shutdown, logging, runtime, speed};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{
     DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths, VirtualLab, VirtualLabError,
 };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::Api;
+use kueue_lab_controller_runtime::Api;
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
 
 /// The lab time: the creation time of an object that is not stored.

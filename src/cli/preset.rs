@@ -5,9 +5,9 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kueue_lab_clock::Clock;
+use kueue_lab_controller_runtime::Api;
+use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_lab::{PresetSpec, PresetStatus};
-use kueue_lab_runtime::Api;
-use kueue_lab_runtime::api_errors::is_not_found;
 use serde_json::json;
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};

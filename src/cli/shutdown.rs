@@ -217,7 +217,7 @@ mod tests {
     use kube::Api;
     use kube::api::PostParams;
     use kueue_lab_clock::Clock;
-    use kueue_lab_entropy::Entropy;
+    use kueue_lab_clock::Entropy;
     use kueue_lab_lab::{DataDir, Lab, LabConfig};
 
     use super::*;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 
 use super::server_fixture::*;

@@ -6,7 +6,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 

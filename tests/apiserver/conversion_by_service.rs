@@ -2,7 +2,7 @@
 
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 
 use super::server_fixture::*;

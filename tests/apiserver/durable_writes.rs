@@ -8,7 +8,7 @@ use kube::api::{Api, DeleteParams, PostParams, WatchParams};
 use kueue_lab_apiserver::storage::{Change, Persistence, PersistenceError, RestoredState};
 use kueue_lab_apiserver::{ApiServer, Credentials};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 
 use super::server_fixture::{config_map, error_status, get, send};

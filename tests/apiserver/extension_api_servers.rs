@@ -11,7 +11,7 @@ use hyper::body::Frame;
 use kube::Client;
 use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -6,8 +6,8 @@ use http::Request;
 use kube::api::ListParams;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_apiserver::storage::StorageLimits;
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
 use super::server_fixture::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::api::{Patch, PatchParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 
 use super::server_fixture::*;

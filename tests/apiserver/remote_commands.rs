@@ -13,7 +13,7 @@ use kueue_lab_apiserver::plugins::{
 };
 use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

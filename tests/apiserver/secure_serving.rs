@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::json;
 
 use super::server_fixture::*;

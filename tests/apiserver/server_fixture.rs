@@ -9,8 +9,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Status;
 use kube::{Client, Config, Error};
 use kueue_lab_apiserver::{ApiServer, ApiServerBuilder, ServeOptions, ServingHandle};
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";

@@ -9,7 +9,7 @@ use kube::Client;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::Client;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;

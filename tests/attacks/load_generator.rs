@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use kube::config::Kubeconfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{Lab, LabConfig};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;

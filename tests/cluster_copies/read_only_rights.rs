@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_import::{ImportError, import_cluster};
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use kueue_lab_plan::check_import;

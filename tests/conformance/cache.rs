@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::cache::{Cache, Drs, HierarchyNodeId, QueueStatus};
-use kueue_lab_admission::resources::{Amount, FlavorResourceQuantities};
-use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
-use kueue_lab_admission::workload::{LocalQueueKey, TasUsage, Usage, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, StopPolicy, Topology, Workload,
 };
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::cache::{Cache, Drs, HierarchyNodeId, QueueStatus};
+use kueue_lab_engine::resources::{Amount, FlavorResourceQuantities};
+use kueue_lab_engine::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_engine::workload::{LocalQueueKey, TasUsage, Usage, WorkloadKey, predicates};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -127,7 +127,7 @@ fn add_usage(case: &Case, cache: &mut Cache, config: &EngineConfig) {
 /// An amount per ClusterQueue, flavor and resource.
 fn amounts_by_cluster_queue(
     snapshot: &SnapshotTransaction<'_>,
-    f: impl Fn(HierarchyNodeId, kueue_lab_admission::resources::FlavorResourceId) -> Amount,
+    f: impl Fn(HierarchyNodeId, kueue_lab_engine::resources::FlavorResourceId) -> Amount,
 ) -> Value {
     let queues = snapshot.cache.cluster_queues().map(|queue| {
         let resources = &snapshot.cache.hierarchy[queue.node].resources;
@@ -484,7 +484,7 @@ fn precise_weighted_share(case: &Case) -> Result<(), String> {
 /// A snapshot in the format of the tables.
 fn shown_snapshot(snapshot: &SnapshotTransaction<'_>) -> Value {
     let hierarchy = &snapshot.cache.hierarchy;
-    let named = |cells: Vec<(kueue_lab_admission::resources::FlavorResourceId, Amount)>| {
+    let named = |cells: Vec<(kueue_lab_engine::resources::FlavorResourceId, Amount)>| {
         let cells = cells.into_iter().filter(|(_, a)| !a.is_zero());
         let cells = cells.map(|(fr, a)| (hierarchy.frs.pair(fr).to_string(), json!(a)));
         Value::Object(cells.collect::<Map<_, _>>())

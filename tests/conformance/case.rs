@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kueue_lab_admission::Gates;
+use kueue_lab_engine::Gates;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

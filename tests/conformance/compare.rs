@@ -1,7 +1,7 @@
 //! Compares results with the expected values of a case.
 
-use kueue_lab_admission::resources::Decimal;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::resources::Decimal;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

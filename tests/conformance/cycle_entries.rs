@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::cache::Drs;
-use kueue_lab_admission::config::AdmissionFairSharing;
-use kueue_lab_admission::cycle::{
+use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::cache::Drs;
+use kueue_lab_engine::config::AdmissionFairSharing;
+use kueue_lab_engine::cycle::{
     Entry, EntryStatus, FairSharingEntry, entry_less, quota_resources_to_reserve, sort_entries,
 };
-use kueue_lab_admission::flavor_assigner::{FlavorAssignment, PodSetAssignment};
-use kueue_lab_admission::queue::{Head, QuotaReservedReason, RequeueReason};
-use kueue_lab_admission::resources::{
+use kueue_lab_engine::flavor_assigner::{FlavorAssignment, PodSetAssignment};
+use kueue_lab_engine::queue::{Head, QuotaReservedReason, RequeueReason};
+use kueue_lab_engine::resources::{
     Amount, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
 };
-use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
-use kueue_lab_admission::workload::{
+use kueue_lab_engine::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_engine::workload::{
     AssignmentClusterQueueState, EquivalenceHash, Info, TasUsage, Usage,
 };
-use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -59,8 +59,8 @@ fn entry_ordering(case: &Case) -> Result<(), String> {
         requeuing_timestamp: match case.config["workloadOrdering"]["podsReadyRequeuingTimestamp"]
             .as_str()
         {
-            Some("Creation") => kueue_lab_admission::config::RequeuingTimestamp::Creation,
-            _ => kueue_lab_admission::config::RequeuingTimestamp::Eviction,
+            Some("Creation") => kueue_lab_engine::config::RequeuingTimestamp::Creation,
+            _ => kueue_lab_engine::config::RequeuingTimestamp::Eviction,
         },
         ..config(case)
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::workload::{LocalQueueKey, WorkloadKey};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;

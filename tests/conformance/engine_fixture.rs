@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
-use kueue_lab_admission::Engine;
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::config::{AdmissionFairSharing, FairSharing};
-use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, CycleCounts};
-use kueue_lab_admission::engine::CycleResult;
-use kueue_lab_admission::messages::Event;
-use kueue_lab_admission::queue::Head;
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::Engine;
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::config::{AdmissionFairSharing, FairSharing};
+use kueue_lab_engine::cycle::{Action, ActionKind, ActionOutcome, CycleCounts};
+use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::messages::Event;
+use kueue_lab_engine::queue::Head;
+use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use serde_json::{Map, Value, json};
 
 use super::case::{Case, read_or_default};

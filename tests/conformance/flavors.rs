@@ -3,24 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::cache::{Cache, FlavorFungibilityConfig, HierarchyNodeId};
-use kueue_lab_admission::config::QuotaCheckStrategy;
-use kueue_lab_admission::flavor_assigner::{
-    Assignment, FlavorAssigner, FlavorAssignmentAttempt, FlavorAssignmentMode, GranularMode,
-    PreemptionMode, PreemptionOracle, PreemptionPossibility, search_counts,
-};
-use kueue_lab_admission::resources::{
-    Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
-};
-use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
-use kueue_lab_admission::workload::{
-    Info, PodSetResources, TasUsage, TopologyDomainRequests, Usage,
-};
 use kueue_lab_api::v1beta2::{
     self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
     Workload,
 };
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::cache::{Cache, FlavorFungibilityConfig, HierarchyNodeId};
+use kueue_lab_engine::config::QuotaCheckStrategy;
+use kueue_lab_engine::flavor_assigner::{
+    Assignment, FlavorAssigner, FlavorAssignmentAttempt, FlavorAssignmentMode, GranularMode,
+    PreemptionMode, PreemptionOracle, PreemptionPossibility, search_counts,
+};
+use kueue_lab_engine::resources::{
+    Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
+};
+use kueue_lab_engine::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_engine::workload::{Info, PodSetResources, TasUsage, TopologyDomainRequests, Usage};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;

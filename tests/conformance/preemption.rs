@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::afs::AfsUsageLedger;
-use kueue_lab_admission::afs::UsageLedgerEntry;
-use kueue_lab_admission::cache::{Cache, HierarchyNodeId};
-use kueue_lab_admission::config::{AdmissionFairSharing, FairSharing, PreemptionStrategy};
-use kueue_lab_admission::flavor_assigner::{
+use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::afs::AfsUsageLedger;
+use kueue_lab_engine::afs::UsageLedgerEntry;
+use kueue_lab_engine::cache::{Cache, HierarchyNodeId};
+use kueue_lab_engine::config::{AdmissionFairSharing, FairSharing, PreemptionStrategy};
+use kueue_lab_engine::flavor_assigner::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
 };
-use kueue_lab_admission::messages::PreemptionMessages;
-use kueue_lab_admission::preemption::{
+use kueue_lab_engine::messages::PreemptionMessages;
+use kueue_lab_engine::preemption::{
     Candidate, PreemptionReason, PreemptionSearch, PreemptionVariant, Target, sort_candidates,
 };
-use kueue_lab_admission::resources::{Decimal, ResourceName};
-use kueue_lab_admission::snapshot_transaction::{LocalQueueUsages, SnapshotTransaction};
-use kueue_lab_admission::status::{Eviction, StatusChange, condition, set_condition};
-use kueue_lab_admission::workload::ordering::{base_priority, effective_priority};
-use kueue_lab_admission::workload::{Info, WorkloadKey, predicates};
-use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
+use kueue_lab_engine::resources::{Decimal, ResourceName};
+use kueue_lab_engine::snapshot_transaction::{LocalQueueUsages, SnapshotTransaction};
+use kueue_lab_engine::status::{Eviction, StatusChange, condition, set_condition};
+use kueue_lab_engine::workload::ordering::{base_priority, effective_priority};
+use kueue_lab_engine::workload::{Info, WorkloadKey, predicates};
 use serde_json::{Value, json};
 
 use super::CaseCheck;
@@ -111,8 +111,8 @@ pub(crate) fn assignment(value: &Value) -> Assignment {
 
 pub(crate) fn topology(
     value: &Value,
-) -> Option<kueue_lab_admission::topology_assignment::TopologyAssignment> {
-    use kueue_lab_admission::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
+) -> Option<kueue_lab_engine::topology_assignment::TopologyAssignment> {
+    use kueue_lab_engine::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
     let domains: Vec<Value> = read_or_default(&value["domains"]);
     value.is_object().then(|| TopologyAssignment {
         levels: string_list(&value["levels"]),

@@ -5,21 +5,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::afs::{AfsUsageLedger, UsageLedgerEntry};
-use kueue_lab_admission::cache::CohortHierarchy;
-use kueue_lab_admission::cluster_objects::ClusterObjects;
-use kueue_lab_admission::config::{AdmissionFairSharing, RequeuingTimestamp};
-use kueue_lab_admission::kube::pod_requests::exact;
-use kueue_lab_admission::queue::{
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::afs::{AfsUsageLedger, UsageLedgerEntry};
+use kueue_lab_engine::cache::CohortHierarchy;
+use kueue_lab_engine::cluster_objects::ClusterObjects;
+use kueue_lab_engine::config::{AdmissionFairSharing, RequeuingTimestamp};
+use kueue_lab_engine::kube::pod_requests::exact;
+use kueue_lab_engine::queue::{
     OrderContext, PendingClusterQueue, QueueError, QueueManager, QuotaReservedReason,
     RequeueReason, SecondPassQueue, backoff_expired,
 };
-use kueue_lab_admission::resources::ResourceName;
-use kueue_lab_admission::workload::{
-    EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
-};
-use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, QueueingStrategy, Workload};
+use kueue_lab_engine::resources::ResourceName;
+use kueue_lab_engine::workload::{EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -229,7 +227,7 @@ fn requeue_if_not_present(case: &Case) -> Result<(), String> {
     let mut info = bench.info(wl);
     let progress = &case.config["lastAssignment"];
     if progress.is_object() {
-        use kueue_lab_admission::workload::AssignmentClusterQueueState;
+        use kueue_lab_engine::workload::AssignmentClusterQueueState;
         let tried: Vec<BTreeMap<String, i32>> = read_or_default(&progress["lastTriedFlavorIdx"]);
         let tried = tried.iter();
         let tried = tried.map(|m| m.iter().map(|(k, &i)| (k.as_str().into(), i)).collect());
@@ -315,7 +313,7 @@ fn fs_admission(case: &Case) -> Result<(), String> {
     let queue = &case.objects::<ClusterQueue>("clusterQueues")[0];
     bench.pending.update(&queue.spec, &bench.config, true);
     for lq in case.objects::<LocalQueue>("localQueues") {
-        let weight = kueue_lab_admission::afs::local_queue_weight(&lq);
+        let weight = kueue_lab_engine::afs::local_queue_weight(&lq);
         bench
             .pending
             .set_weight(&queue_key(&lq), weight, ctx!(bench));

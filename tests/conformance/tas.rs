@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_admission::Gates;
-use kueue_lab_admission::resources::{Requests, ResourceName};
-use kueue_lab_admission::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
-use kueue_lab_admission::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
-use kueue_lab_admission::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2 as api;
+use kueue_lab_engine::Gates;
+use kueue_lab_engine::resources::{Requests, ResourceName};
+use kueue_lab_engine::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
+use kueue_lab_engine::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
+use kueue_lab_engine::workload::TopologyDomainRequests;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

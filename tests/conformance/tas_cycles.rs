@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::config::{ResourceTransformation, TransformationStrategy};
-use kueue_lab_admission::resources::{Decimal, ResourceName};
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::config::{ResourceTransformation, TransformationStrategy};
+use kueue_lab_engine::resources::{Decimal, ResourceName};
+use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use serde_json::Value;
 
 use super::CaseCheck;

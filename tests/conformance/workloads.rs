@@ -6,22 +6,20 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::LimitRange;
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::cache::usage_of;
-use kueue_lab_admission::cluster_objects::ClusterObjects;
-use kueue_lab_admission::config::RequeuingTimestamp;
-use kueue_lab_admission::resources::{
+use kueue_lab_api::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, Workload};
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::cache::usage_of;
+use kueue_lab_engine::cluster_objects::ClusterObjects;
+use kueue_lab_engine::config::RequeuingTimestamp;
+use kueue_lab_engine::resources::{
     Amount, Decimal, FlavorResourceTable, ResourceFormatter, ResourceName, amount_from_quantity,
 };
-use kueue_lab_admission::status;
-use kueue_lab_admission::workload::ordering::queue_order_timestamp;
-use kueue_lab_admission::workload::validate_admissibility::{
+use kueue_lab_engine::status;
+use kueue_lab_engine::workload::ordering::queue_order_timestamp;
+use kueue_lab_engine::workload::validate_admissibility::{
     validate_limit_range, validate_resources,
 };
-use kueue_lab_admission::workload::{
-    AssignmentClusterQueueState, Info, adjust_resources, predicates,
-};
-use kueue_lab_api::v1beta2::{AdmissionCheckState, ClusterQueue, PodSet, Workload};
+use kueue_lab_engine::workload::{AssignmentClusterQueueState, Info, adjust_resources, predicates};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -171,7 +169,7 @@ fn new_info(case: &Case) -> Result<(), String> {
         ..config(case)
     };
     let info = Info::new(Arc::new(case.object("incoming")), &config);
-    let shown = |ps: &kueue_lab_admission::workload::PodSetResources| {
+    let shown = |ps: &kueue_lab_engine::workload::PodSetResources| {
         let requests = ps.requests.iter();
         let requests = requests.map(|(r, n)| (r.as_str().to_owned(), json!(n)));
         let flavors = ps

@@ -11,8 +11,8 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::JobWebhooksPlugin;
-use kueue_lab_runtime::Context;
 use serde_json::Value;
 
 use super::kueue_server::{KueueServer, create};

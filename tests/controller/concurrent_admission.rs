@@ -5,10 +5,10 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
-use kueue_lab_admission::concurrent_admission::{parent, variant_flavor};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller::ControllerConfig;
+use kueue_lab_engine::concurrent_admission::{parent, variant_flavor};
 use serde_json::{Value, json};
 
 use super::cluster_fixture::*;

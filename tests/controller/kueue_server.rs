@@ -7,7 +7,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_api::crds::{CRDS, Conversion};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use serde_json::Value;
 
 /// An API server with the sources of time and randomness.

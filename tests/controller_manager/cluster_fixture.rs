@@ -8,11 +8,11 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
+use kueue_lab_controller_runtime::{Context, Informer};
 use kueue_lab_machines::MachinesConfig;
 use kueue_lab_machines::{controller_manager, pods, workload_controllers};
-use kueue_lab_runtime::{Context, Informer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let config = MachinesConfig::embedded();
         let pods = workload_controllers::pod_informer(&context);
-        let nodes = Informer::builder(kueue_lab_runtime::Api::all(client.clone())).start(&context);
+        let nodes = Informer::builder(kueue_lab_controller_runtime::Api::all(client.clone()))
+            .start(&context);
         controller_manager::start(&context, &context, &config, &pods, &nodes);
         let cluster = TestCluster {
             client,

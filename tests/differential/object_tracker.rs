@@ -13,7 +13,7 @@ use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use kueue_lab_clock::Clock;
 use kueue_lab_codec::Codec;
-use kueue_lab_runtime::{Api, Change, Context, Informer};
+use kueue_lab_controller_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde_json::Value;

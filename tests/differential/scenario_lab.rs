@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kueue_lab_api::config;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
+use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
-use kueue_lab_runtime::Context;
 use serde_json::Value;
 
 use super::job_set;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use kueue_lab_admission::config::FairSharing;
-use kueue_lab_admission::cycle::{Action, ActionOutcome};
-use kueue_lab_admission::engine::CycleResult;
-use kueue_lab_admission::status::{Eviction, evict, finish, unset_quota_reservation};
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
-use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::cycle::{Action, ActionOutcome};
+use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::status::{Eviction, evict, finish, unset_quota_reservation};
+use kueue_lab_engine::workload::{WorkloadKey, predicates};
+use kueue_lab_engine::{Engine, EngineConfig};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Stopped and inactive ClusterQueues and LocalQueues: conditions, and recovery.
 
-use kueue_lab_admission::engine::PendingState;
-use kueue_lab_admission::status::sync_admitted_condition;
-use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{CheckState, Workload};
+use kueue_lab_engine::engine::PendingState;
+use kueue_lab_engine::status::sync_admitted_condition;
+use kueue_lab_engine::workload::predicates;
 use serde_json::{Value, json};
 
 use super::engine_fixture::{EngineFixture, typed};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_admission::cycle::Decision;
-use kueue_lab_admission::engine::PendingState;
-use kueue_lab_admission::flavor_assigner::FlavorAssignmentMode;
-use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionReason};
-use kueue_lab_admission::topology_assignment::decode;
-use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{Admission, Workload};
+use kueue_lab_engine::cycle::Decision;
+use kueue_lab_engine::engine::PendingState;
+use kueue_lab_engine::flavor_assigner::FlavorAssignmentMode;
+use kueue_lab_engine::preemption::{CandidateOutcome, PreemptionReason};
+use kueue_lab_engine::topology_assignment::decode;
+use kueue_lab_engine::workload::predicates;
 use proptest::test_runner::TestCaseError;
 
 use super::engine_fixture::{EngineFixture, HOST_CPUS};

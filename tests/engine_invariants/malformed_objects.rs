@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use kueue_lab_admission::config::FairSharing;
-use kueue_lab_admission::workload::predicates;
-use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::workload::predicates;
+use kueue_lab_engine::{Engine, EngineConfig};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

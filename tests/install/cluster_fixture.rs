@@ -10,14 +10,14 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Error};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
+use kueue_lab_clock::Entropy;
 use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_entropy::Entropy;
+use kueue_lab_controller_runtime::Context;
 use kueue_lab_install::{
     CertRotator, FailurePolicy, Installer, NAMESPACE, WebhookEndpoint, WebhookRoute,
 };
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
-use kueue_lab_runtime::Context;
 use kueue_lab_webhooks::{AdmissionHandler, WebhookServer};
 use serde_json::{Value, json};
 

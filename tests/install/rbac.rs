@@ -8,7 +8,7 @@ use kube::Client;
 use kube::client::Body;
 use kueue_lab_clock::Clock;
 use kueue_lab_install::NAMESPACE;
-use kueue_lab_operator::Operator;
+use kueue_lab_manager::Operator;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use kueue_lab_api::config::Configuration;
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{FileSource, Lab, LabConfig, NodePools};
 use kueue_lab_scenario::{
     Observer, Scenario, ScenarioEnvironment, StepAction, TimelineEntry, TimelineEntryKind,

@@ -129,7 +129,7 @@ impl RandomJob {
 fn config(
     folder: &std::path::Path,
     clock: kueue_lab_clock::Clock,
-    entropy: kueue_lab_entropy::Entropy,
+    entropy: kueue_lab_clock::Entropy,
 ) -> LabConfig {
     LabConfig {
         preset: Some("a".to_owned()),

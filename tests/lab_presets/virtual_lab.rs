@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, api::DynamicObject};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab, VirtualLabError};
 use serde_json::{Value, json};
 

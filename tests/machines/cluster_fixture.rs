@@ -8,12 +8,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_apiserver::ApiServer;
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
+use kueue_lab_controller_runtime::ComponentClients;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::operators::crds;
 use kueue_lab_machines::{Machines, MachinesConfig};
-use kueue_lab_runtime::ComponentClients;
 use serde_json::{Value, json};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;

@@ -7,8 +7,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use kube::config::Kubeconfig;
 use kueue_lab_api::config::{ClusterProfile, ClusterProfileAccessProvider, ExecConfig, Feature};
 use kueue_lab_clock::Clock;
+use kueue_lab_controller_runtime::Api;
 use kueue_lab_lab::{KueueConfig, Lab, LabConfig};
-use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use crate::fixture::{

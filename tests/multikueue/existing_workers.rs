@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{ClusterRole, Lab, LabConfig};
 use serde_json::json;
 

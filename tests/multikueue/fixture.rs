@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kueue_lab_api::config::{Configuration, Feature};
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
+use kueue_lab_controller_runtime::Api;
 use kueue_lab_lab::{ClusterRole, KueueConfig, Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
-use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use crate::objects::{KindNames, condition, definition, namespace, resource};

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{NetworkClients, WorkerClients};
+use kueue_lab_controller_runtime::Api;
 use kueue_lab_lab::{Lab, LabConfig};
-use kueue_lab_runtime::Api;
 
 use crate::fixture::lab_config;
 

@@ -12,10 +12,10 @@ use kube::{Client, ResourceExt};
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_controller_runtime::{Api, Change, Context, Informer};
 use kueue_lab_lab::JobWebhooksPlugin;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
-use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
 
 use super::kubectl::Kubectl;

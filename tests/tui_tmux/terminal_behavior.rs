@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_tui::backend::{Backend, Demo, DemoBackend, OperationError, ScenarioProgress};
 use kueue_lab_tui::{TuiConfig, TuiError, run};
 use tokio::sync::watch;

@@ -8,7 +8,7 @@ use http::Request;
 use kube::client::Body;
 use kueue_lab_api::config;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

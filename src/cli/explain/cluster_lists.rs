@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api as DynamicApi, Client, Resource};
 use kueue_lab_codec::Codec;
-use kueue_lab_runtime::Api;
-use kueue_lab_runtime::api_errors::is_not_found;
+use kueue_lab_controller_runtime::Api;
+use kueue_lab_controller_runtime::api_errors::is_not_found;
 
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::request_error;

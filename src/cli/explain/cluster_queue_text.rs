@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::text::{line, nomination};
-use kueue_lab_admission::engine::{ClusterQueueExplanation, ExplainedQuota};
 use kueue_lab_api::v1beta2::ClusterQueue;
+use kueue_lab_engine::engine::{ClusterQueueExplanation, ExplainedQuota};
 
 /// The number of Workloads listed; JSON has all of them.
 const MAX_LISTED: usize = 20;

@@ -17,7 +17,7 @@ use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
-use kueue_lab_admission::EngineConfig;
+use kueue_lab_engine::EngineConfig;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::explain_workload::workload_events;
 use super::find_workload::find_workload;
 use crate::cli::CliError;
-use kueue_lab_admission::Engine;
-use kueue_lab_admission::cycle::RecordedCandidates;
-use kueue_lab_admission::engine::Explanation;
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::preemption_message::{CANDIDATES_ANNOTATION, PreemptionMessage};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::Engine;
+use kueue_lab_engine::cycle::RecordedCandidates;
+use kueue_lab_engine::engine::Explanation;
+use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
 /// The longest time between the condition and the Event of one preemption.
 const SAME: SignedDuration = SignedDuration::from_secs(10);

@@ -4,17 +4,17 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
-use kueue_lab_runtime::Api;
+use kueue_lab_controller_runtime::Api;
 use serde::Serialize;
 
 use super::load_engine::load_engine;
 use super::text;
 use crate::cli::CliError;
-use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
-use kueue_lab_admission::workload::WorkloadKey;
-use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::{Admission, Workload, WorkloadPriorityClass};
-use kueue_lab_loops::SchedulingLoop;
+use kueue_lab_engine::engine::{Explanation, PendingVerdict, PendingVerdictKind};
+use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_engine::{Engine, EngineConfig};
+use kueue_lab_preemption_loops::SchedulingLoop;
 use kueue_lab_simulation::simulate::{
     AdmittingChanges, PriorityClass, admitting_changes, simulate,
 };

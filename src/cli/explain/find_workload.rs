@@ -4,9 +4,9 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
-use kueue_lab_admission::Engine;
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
-use kueue_lab_runtime::{Api, controller_of};
+use kueue_lab_controller_runtime::{Api, controller_of};
+use kueue_lab_engine::Engine;
+use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
 use crate::cli::CliError;
 

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 use kube::Client;
-use kueue_lab_admission::dra::has_dra;
-use kueue_lab_admission::workload::LocalQueueKey;
-use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
 };
+use kueue_lab_engine::dra::has_dra;
+use kueue_lab_engine::workload::LocalQueueKey;
+use kueue_lab_engine::{Engine, EngineConfig};
 
 use super::cluster_lists::ClusterLists;
 use crate::cli::CliError;

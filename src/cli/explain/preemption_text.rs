@@ -2,7 +2,7 @@
 
 use super::explain_preemption::{ExplainedPreemption, Preemption};
 use super::text::{candidates, head, line, nomination};
-use kueue_lab_admission::engine::Explanation;
+use kueue_lab_engine::engine::Explanation;
 
 /// The preemptions as several lines of text.
 pub(super) fn render(explained: &ExplainedPreemption) -> String {

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use super::admission_text::admission_lines;
 use super::explain_workload::ExplainedWorkload;
-use kueue_lab_admission::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
-use kueue_lab_admission::engine::{Explanation, PendingState};
-use kueue_lab_admission::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
-use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
-use kueue_lab_admission::resources::{Requests, ResourceFormatter, ResourceName};
-use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::{CheckState, Workload};
-use kueue_lab_loops::SchedulingLoop;
+use kueue_lab_engine::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
+use kueue_lab_engine::engine::{Explanation, PendingState};
+use kueue_lab_engine::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
+use kueue_lab_engine::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
+use kueue_lab_engine::resources::{Requests, ResourceFormatter, ResourceName};
+use kueue_lab_engine::workload::predicates;
+use kueue_lab_preemption_loops::SchedulingLoop;
 
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;

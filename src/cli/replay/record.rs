@@ -10,7 +10,7 @@ use kube::runtime::watcher::{Config, Error as WatcherError, Event};
 use kueue_lab_api::constants::{ADMITTED, EVICTED, FINISHED};
 use kueue_lab_api::v1beta2::{API_VERSION, Workload};
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Api, WatchError, watcher};
+use kueue_lab_controller_runtime::{Api, WatchError, watcher};
 use serde_json::json;
 
 use super::workload_lists::{LIST_INTERVAL, WorkloadLists};

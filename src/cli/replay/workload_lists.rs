@@ -8,7 +8,7 @@ use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use kueue_lab_api::constants::FINISHED;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::Api;
+use kueue_lab_controller_runtime::Api;
 
 /// The time between two lists.
 pub(super) const LIST_INTERVAL: Duration = Duration::from_secs(5);

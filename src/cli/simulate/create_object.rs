@@ -5,8 +5,8 @@ use kube::Client;
 use kube::Resource;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::discovery::{Scope, pinned_kind};
-use kueue_lab_admission::resources::Decimal;
 use kueue_lab_api::config::FRAMEWORKS;
+use kueue_lab_engine::resources::Decimal;
 use kueue_lab_yaml::{Node, Position, closest};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `kueue-lab sky launch`
 
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_skypilot::LaunchError;
 use kueue_lab_skypilot::clusters::ClusterError;
 

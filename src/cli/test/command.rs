@@ -13,7 +13,7 @@ use super::watched_files::WatchedFiles;
 use crate::cli::explain::explain_text;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, Shutdown, logging, runtime};
-use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_lab::{Lab, LabPaths};
 use kueue_lab_presets::{FileWatcher, Finding};
 use kueue_lab_scenario::{

@@ -9,8 +9,8 @@ use kube::core::ApiResource;
 use parking_lot::Mutex;
 
 use super::lab_demos::LabDemos;
+use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, ServedKind, serve_kind};
-use kueue_lab_runtime::Context;
 use kueue_lab_tui::backend::{Demo, DemoBackend, ScenarioProgress, StepProgress, StepState};
 
 struct DemoObjects {

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use kube::Client;
 
 use crate::cli::config;
-use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::Controller;
+use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_tui::backend::Explainer;
 use kueue_lab_tui::model::ObjectKey;
 

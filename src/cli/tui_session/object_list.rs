@@ -11,8 +11,8 @@ use tokio::sync::watch;
 
 use crate::cli::kubeconfig_args::error_message;
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
-use kueue_lab_runtime::{Api, Context, Informer};
+use kueue_lab_clock::Entropy;
+use kueue_lab_controller_runtime::{Api, Context, Informer};
 use kueue_lab_tui::backend::OperationError;
 
 /// The time that a lab has to answer a request.

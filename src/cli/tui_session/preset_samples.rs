@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
-use kueue_lab_runtime::Api;
+use kueue_lab_controller_runtime::Api;
 use serde_json::Value;
 
 use crate::cli::kubeconfig_args::error_message;

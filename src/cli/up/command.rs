@@ -21,7 +21,7 @@ use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, LabDemos, TuiArgs};
 use crate::cli::{CliError, Shutdown, config, logging, runtime, speed};
 use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{
     Cluster, ClusterRole, DataDir, FileSource, Lab, LabConfig, LabError, LabPaths, NodePools,

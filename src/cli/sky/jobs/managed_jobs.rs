@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
-use kueue_lab_runtime::Api;
-use kueue_lab_runtime::api_errors::is_not_found;
+use kueue_lab_controller_runtime::Api;
+use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpec};
 use serde_json::json;
 

@@ -1,0 +1,20 @@
+//! Starts the workload controllers.
+
+use super::SharedInformers;
+use super::{apps, cronjob, job, ttl_after_finished};
+use crate::MachinesConfig;
+use kueue_lab_controller_runtime::Context;
+
+/// Starts the controllers that `config` enables, in the tasks of `context`.
+pub(crate) fn start(context: &Context, config: &MachinesConfig, shared: &SharedInformers) {
+    if !config.workload_controllers {
+        return;
+    }
+    job::start(context, shared);
+    ttl_after_finished::start(context, shared);
+    cronjob::start(context, shared);
+    apps::replicaset::start(context, shared);
+    apps::deployment::start(context, shared);
+    apps::statefulset::start(context, shared);
+    apps::daemonset::start(context, shared);
+}

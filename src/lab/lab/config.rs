@@ -1,0 +1,131 @@
+//! Configuration of a lab.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::lab_snapshot::LabSnapshot;
+use super::object_file::ObjectFile;
+use crate::cluster_role::ClusterRole;
+use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
+use kueue_lab_clock::Clock;
+use kueue_lab_clock::Entropy;
+use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
+use kueue_lab_host::HostAddresses;
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_presets::SaveReview;
+
+/// Configuration of a lab.
+pub struct LabConfig {
+    /// The existing cluster to run on; `None` for an embedded cluster.
+    pub remote: Option<RemoteCluster>,
+    /// Lab time.
+    pub clock: Clock,
+    /// Source of randomness.
+    pub entropy: Entropy,
+    /// The presets folder.
+    pub presets: PathBuf,
+    /// The initial preset; `None` applies no preset.
+    pub preset: Option<String>,
+    /// Whether an invalid initial preset is an error. Otherwise the lab starts without it and applies it
+    /// when it is corrected.
+    pub preset_must_be_valid: bool,
+    /// Whether presets take over fields of other clients, as `kubectl apply --server-side --force-conflicts` does:
+    /// for copies of a cluster.
+    pub force_conflicts: bool,
+    /// Whether preset files are watched.
+    pub watch: bool,
+    /// Plans each save of the active preset.
+    pub review: Option<Arc<dyn SaveReview>>,
+    /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an
+    /// existing cluster.
+    pub port: Option<u16>,
+    /// The limits of requests to an embedded cluster.
+    pub request_limits: RequestLimits,
+    /// The addresses of this machine that objects of an embedded cluster may name.
+    pub host_addresses: HostAddresses,
+    /// The time at shutdown in which `/readyz` of the embedded cluster fails and requests of external
+    /// clients are still served.
+    pub shutdown_delay: Duration,
+    /// The data directory of an embedded cluster; `None` to keep it in memory only.
+    pub data: Option<DataDir>,
+    /// The objects to load into a new embedded cluster before anything else runs.
+    pub from: Option<ObjectFile>,
+    /// Whether the objects of the data directory are those of an imported cluster, as those of `from` can be.
+    pub is_imported: bool,
+    /// The state to start from: that of a lab in memory with the same configuration.
+    pub snapshot: Option<Arc<LabSnapshot>>,
+    /// The node pools.
+    pub nodes: NodePools,
+    /// The node-pool file to watch, if any.
+    pub nodes_file: Option<PathBuf>,
+    /// Whether presets replace the nodes by those of their `nodes.yaml`.
+    pub nodes_of_presets: bool,
+    /// Kueue's configuration, also in place of that of presets; by default that of the preset, or the
+    /// lab's own.
+    pub kueue: Option<KueueConfig>,
+    /// Whether an embedded cluster serves the kinds of job operators, and stand-ins run them.
+    /// Ignored on an existing cluster.
+    pub operators: bool,
+    /// Whether the admission controller runs, with its webhooks, visibility API and Deployment.
+    /// Without it, an embedded cluster is for another Kueue. Ignored on an existing cluster.
+    pub controller: bool,
+    /// Whether anything runs on an embedded cluster: the controllers of Kubernetes and of Kueue, operators, the
+    /// scheduler, nodes and kubelets. Without them it serves the objects of its data directory, so that one that
+    /// makes a controller abort or hang can be deleted. Ignored on an existing cluster.
+    pub controllers: bool,
+    /// Whether others than the parts of the lab read the objects of an embedded cluster. Otherwise objects
+    /// for them do not exist (Kueue's roles and webhook configurations, Preset objects), no Lease of a
+    /// leader is held, and nodes renew theirs once an hour.
+    pub external_clients: bool,
+    /// Whether an embedded cluster has worker clusters, or is one.
+    pub role: ClusterRole,
+}
+
+impl LabConfig {
+    /// Whether the admission controller runs.
+    pub(crate) fn runs_kueue(&self) -> bool {
+        self.controller && (self.controllers || self.remote.is_some())
+    }
+
+    /// Whether labs of this configuration can start from a [`LabSnapshot`]: nothing outside of the lab takes
+    /// part, and no part keeps state that is not in its objects.
+    pub(crate) fn starts_from_snapshots(&self) -> bool {
+        let is_alone = self.remote.is_none() && self.port.is_none() && !self.external_clients;
+        let is_in_memory = self.data.is_none() && self.from.is_none();
+        is_alone && is_in_memory && !self.watch && self.role == ClusterRole::Single
+    }
+
+    /// An embedded cluster with `clock`, in memory only: operators and controller run, nothing listens,
+    /// no preset is active, presets are not watched and there are no nodes.
+    pub fn embedded(clock: Clock, entropy: Entropy, presets: impl Into<PathBuf>) -> Self {
+        Self {
+            remote: None,
+            clock,
+            entropy,
+            presets: presets.into(),
+            preset: None,
+            preset_must_be_valid: true,
+            force_conflicts: false,
+            watch: false,
+            review: None,
+            port: None,
+            request_limits: RequestLimits::default(),
+            host_addresses: HostAddresses::default(),
+            shutdown_delay: Duration::ZERO,
+            data: None,
+            from: None,
+            is_imported: false,
+            snapshot: None,
+            nodes: NodePools::default(),
+            nodes_file: None,
+            nodes_of_presets: true,
+            kueue: None,
+            operators: true,
+            controller: true,
+            controllers: true,
+            external_clients: true,
+            role: ClusterRole::default(),
+        }
+    }
+}
