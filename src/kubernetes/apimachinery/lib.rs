@@ -20,4 +20,5 @@ pub mod object_meta;
 pub mod patch;
 pub mod schema;
 pub mod strategy;
+pub mod watch;
 pub mod webhook_validation;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 
-use crate::SharedObject;
+use super::SharedObject;
 
 /// The extension of a watch request whose client takes an [`EventStream`].
 #[derive(Clone, Copy, Debug)]

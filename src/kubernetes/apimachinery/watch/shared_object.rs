@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::DecodedForms;
+use super::DecodedForms;
 
 /// A version of an object, encoded as JSON. Clones share it.
 #[derive(Clone)]
