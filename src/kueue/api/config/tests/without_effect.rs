@@ -60,7 +60,7 @@ fn contains_word(text: &str, word: &str) -> bool {
 
 /// The gates of the engine with their fields.
 fn engine_gates() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(format!("{SOURCES}/admission/feature_gates.rs")).unwrap();
+    let text = fs::read_to_string(format!("{SOURCES}/kueue/engine/feature_gates.rs")).unwrap();
     let (_, table) = text.split_once("\ngates! {").unwrap();
     let (table, _) = table.split_once("\n}").unwrap();
     let rows = table.split(';').filter_map(|row| {
@@ -80,7 +80,7 @@ fn engine_gates() -> BTreeMap<String, String> {
 fn every_gate_is_read_or_listed() {
     let program = program();
     // Validation that depends on a gate is an effect.
-    let validation = fs::read_to_string(format!("{SOURCES}/api/config/validate/integrations.rs"));
+    let validation = fs::read_to_string(format!("{SOURCES}/kueue/api/config/validate/integrations.rs"));
     let program = program + &validation.unwrap();
     let engine = engine_gates();
     assert!(engine.len() > 20, "{engine:?}");
@@ -109,7 +109,7 @@ fn every_gate_is_read_or_listed() {
 /// The fields of the structs of the configuration: name, type.
 fn structs() -> BTreeMap<String, Vec<(String, String)>> {
     let mut files = Vec::new();
-    rust_files(&Path::new(SOURCES).join("api/config"), &mut files);
+    rust_files(&Path::new(SOURCES).join("kueue/api/config"), &mut files);
     let mut structs: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for path in files {
         let text = fs::read_to_string(path).unwrap();
