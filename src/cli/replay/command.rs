@@ -193,8 +193,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     });
     let outcomes = outcomes?;
     if let Some(picture) = &args.picture {
+        let svg = report::svg(&file, &outcomes).map_err(CliError::failed)?;
         let mut file_of_picture = NewFile::create(picture)?;
-        file_of_picture.write(report::svg(&file, &outcomes).as_bytes())?;
+        file_of_picture.write(svg.as_bytes())?;
         file_of_picture.replace()?;
     }
     let printed = match args.output {

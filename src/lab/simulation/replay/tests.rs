@@ -290,7 +290,7 @@ fn reports_have_all_configurations() {
     let json: Value = serde_json::from_str(&report::json("t", 0, &outcomes).unwrap()).unwrap();
     assert_eq!(json["configurations"][1]["wait"]["max"], 91.0);
     assert_eq!(json["configurations"][0]["queues"][0]["queue"], "ns/a");
-    let svg = report::svg("t", &outcomes);
+    let svg = report::svg("t", &outcomes).unwrap();
     assert!(svg.contains("&lt;other&gt;") && !svg.contains("NaN") && svg.ends_with("</svg>\n"));
 }
 

@@ -1,6 +1,7 @@
 //! Reports of replays: a table, JSON and a picture.
 
 mod json;
+mod mean_usage;
 mod svg;
 mod table;
 

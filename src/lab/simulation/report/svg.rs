@@ -1,235 +1,220 @@
 //! The report as a picture: waits, usage over time and waits of queues, for each configuration.
 
-use std::fmt::Write;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::mean_usage::mean_usage;
 use super::table::duration;
 use crate::replay::ReplayOutcome;
 
-/// The size of the picture, in pixels.
-const WIDTH: f64 = 960.0;
-/// The height of a panel.
-const PANEL: f64 = 220.0;
-/// The margin left of a panel.
-const LEFT: f64 = 90.0;
-/// The width of a panel.
-const INNER: f64 = WIDTH - LEFT - 30.0;
+/// The width of the picture, in pixels.
+const WIDTH: u32 = 960;
+/// The height of the title with the names of the configurations.
+const HEADER: u32 = 64;
+/// The height of a chart.
+const CHART: u32 = 290;
+/// The height of the bar of a LocalQueue.
+const BAR: u32 = 14;
 /// The points of a line.
-const STEPS: usize = 240;
+const POINTS: usize = 240;
 /// The most LocalQueues that are drawn.
 const MAX_QUEUES: usize = 12;
+/// The ticks of the waits, in seconds.
+const WAIT_TICKS: [f64; 8] = [
+    0.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0,
+];
 /// Colours that can be distinguished with colour blindness (Okabe and Ito).
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x00, 0x00, 0x00),
 ];
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
 /// The picture of the results of a trace.
-pub fn svg(trace: &str, outcomes: &[ReplayOutcome]) -> String {
-    let queues = outcomes.iter().map(|o| o.queues.len().min(MAX_QUEUES));
-    let bars = queues.max().unwrap_or_default() * outcomes.len();
-    let bars_height = 40.0 + bars as f64 * 14.0;
-    let height = 120.0 + 2.0 * (PANEL + 70.0) + bars_height;
+///
+/// # Errors
+/// The charts cannot be drawn.
+pub fn svg(trace: &str, outcomes: &[ReplayOutcome]) -> Result<String, Box<dyn std::error::Error>> {
+    let names = queue_names(outcomes);
+    let bars = u32::try_from(names.len() * outcomes.len()).unwrap_or(u32::MAX / BAR);
+    let height = HEADER + 2 * CHART + 40 + bars * BAR;
     let mut out = String::new();
-    let _ = write!(
-        out,
-        r##"<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0}" viewBox="0 0 {WIDTH} {height:.0}" font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="#ffffff"/>"##
-    );
-    text(&mut out, 20.0, 28.0, "start", &format!("Replay of {trace}"));
-    for (index, outcome) in outcomes.iter().enumerate() {
-        let x = 20.0 + index as f64 * 230.0;
-        let _ = write!(
-            out,
-            r#"<rect x="{x}" y="42" width="12" height="12" fill="{}"/>"#,
-            colour(index)
-        );
-        text(&mut out, x + 18.0, 52.0, "start", &outcome.configuration);
+    {
+        let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let (header, rest) = root.split_vertically(HEADER);
+        let (waits_area, rest) = rest.split_vertically(CHART);
+        let (usage_area, queues_area) = rest.split_vertically(CHART);
+        draw_header(&header, trace, outcomes)?;
+        draw_waits(&waits_area, outcomes)?;
+        draw_usage(&usage_area, outcomes)?;
+        draw_queue_waits(&queues_area, &names, outcomes)?;
+        root.present()?;
     }
-    waits(&mut out, 90.0, outcomes);
-    usage(&mut out, 90.0 + PANEL + 70.0, outcomes);
-    queue_bars(&mut out, 90.0 + 2.0 * (PANEL + 70.0), outcomes);
-    out.push_str("</svg>\n");
-    out
+    Ok(out)
 }
 
-fn colour(index: usize) -> &'static str {
+fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-fn text(out: &mut String, x: f64, y: f64, anchor: &str, text: &str) {
-    let escaped = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let _ = write!(
-        out,
-        r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{escaped}</text>"#
-    );
+fn font<'a>(size: u32) -> TextStyle<'a> {
+    ("sans-serif", size).into()
 }
 
-/// The frame of a panel, with its title and the labels of its axes.
-fn frame(
-    out: &mut String,
-    top: f64,
-    title: &str,
-    x_labels: &[(f64, String)],
-    y_labels: &[(f64, String)],
-) {
-    text(out, LEFT, top - 8.0, "start", title);
-    let _ = write!(
-        out,
-        r##"<rect x="{LEFT}" y="{top}" width="{INNER}" height="{PANEL}" fill="none" stroke="#888888"/>"##
-    );
-    for (share, label) in x_labels {
-        text(
-            out,
-            LEFT + share * INNER,
-            top + PANEL + 16.0,
-            "middle",
-            label,
-        );
+/// The trace, and the name of each configuration in its colour.
+fn draw_header(area: &Area<'_>, trace: &str, outcomes: &[ReplayOutcome]) -> Drawn {
+    area.draw(&Text::new(format!("Replay of {trace}"), (20, 14), font(16)))?;
+    for (index, outcome) in outcomes.iter().enumerate() {
+        let x = 20 + i32::try_from(index)? * 230;
+        let square = [(x, 42), (x + 12, 54)];
+        area.draw(&Rectangle::new(square, colour(index).filled()))?;
+        let name = outcome.configuration.clone();
+        area.draw(&Text::new(name, (x + 18, 42), font(13)))?;
     }
-    for (share, label) in y_labels {
-        text(
-            out,
-            LEFT - 6.0,
-            top + PANEL * (1.0 - share) + 4.0,
-            "end",
-            label,
-        );
-    }
-}
-
-/// A line through points with coordinates from 0 to 1.
-fn polyline(out: &mut String, top: f64, index: usize, points: &[(f64, f64)]) {
-    let points = points.iter().map(|(x, y)| {
-        let y = top + PANEL * (1.0 - y.clamp(0.0, 1.0));
-        format!("{:.1},{y:.1}", LEFT + x * INNER)
-    });
-    let points: Vec<String> = points.collect();
-    let _ = write!(
-        out,
-        r#"<polyline fill="none" stroke-width="1.5" stroke="{}" points="{}"/>"#,
-        colour(index),
-        points.join(" ")
-    );
+    Ok(())
 }
 
 /// The share of jobs that waited at most so long; the waits are logarithmic.
-fn waits(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
+fn draw_waits(area: &Area<'_>, outcomes: &[ReplayOutcome]) -> Drawn {
     let longest = outcomes.iter().filter_map(|o| o.wait);
     let longest = longest.map(|wait| wait.max).fold(1.0, f64::max);
-    let scale = |seconds: f64| (1.0 + seconds).ln() / (1.0 + longest).ln();
-    let ticks = [
-        0.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0,
-    ];
-    let ticks = ticks.into_iter().filter(|tick| *tick <= longest);
-    let x_labels: Vec<(f64, String)> = ticks.map(|t| (scale(t), duration(t))).collect();
-    let y_labels = [0.0, 0.5, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0)));
-    frame(
-        out,
-        top,
-        "Jobs admitted within a wait",
-        &x_labels,
-        &y_labels,
-    );
+    let ticks = WAIT_TICKS.into_iter().filter(|tick| *tick <= longest);
+    let ticks: Vec<f64> = ticks.map(|tick| 1.0 + tick).collect();
+    let x = (1.0..1.0 + longest).log_scale().with_key_points(ticks);
+    let mut chart = ChartBuilder::on(area)
+        .caption("Jobs admitted within a wait", font(14))
+        .margin(10)
+        .margin_right(30)
+        .x_label_area_size(24)
+        .y_label_area_size(60)
+        .build_cartesian_2d(x, 0.0..1.0)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .y_labels(3)
+        .x_label_formatter(&|x| duration(x - 1.0))
+        .y_label_formatter(&percent)
+        .draw()?;
     for (index, outcome) in outcomes.iter().enumerate() {
         let jobs = outcome.jobs.max(1) as f64;
-        let points = (0..=STEPS).map(|step| {
-            let x = step as f64 / STEPS as f64;
-            let seconds = (x * (1.0 + longest).ln()).exp() - 1.0 + 1e-6;
-            let within = outcome.waits.partition_point(|wait| *wait <= seconds);
+        let points = (0..=POINTS).map(|point| {
+            let x = (1.0 + longest).powf(point as f64 / POINTS as f64);
+            let within = outcome
+                .waits
+                .partition_point(|wait| *wait <= x - 1.0 + 1e-6);
             (x, within as f64 / jobs)
         });
-        polyline(out, top, index, &points.collect::<Vec<_>>());
+        chart.draw_series(LineSeries::new(points, &colour(index)))?;
     }
+    Ok(())
 }
 
 /// The mean usage of the main resource over time, as a share of the nominal quota.
-fn usage(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
-    let end = outcomes
-        .iter()
-        .map(|o| o.makespan_seconds)
-        .fold(1.0, f64::max);
-    let x_labels = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| (share, duration(share * end)));
-    let y_labels = [0.0, 0.5, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0)));
+fn draw_usage(area: &Area<'_>, outcomes: &[ReplayOutcome]) -> Drawn {
+    let ends = outcomes.iter().map(|o| o.makespan_seconds);
+    let end = ends.fold(1.0, f64::max);
     let resource = outcomes.first().map_or("", |o| o.main_resource.as_str());
-    let title = format!("Usage of {resource}, of the nominal quota");
-    frame(out, top, &title, &x_labels, &y_labels);
-    for (index, outcome) in outcomes.iter().enumerate() {
-        let quota = outcome.main_quota.max(f64::MIN_POSITIVE);
-        let means = mean_usage(outcome, end).into_iter().enumerate();
-        let points = means.map(|(step, used)| ((step as f64 + 0.5) / STEPS as f64, used / quota));
-        polyline(out, top, index, &points.collect::<Vec<_>>());
+    let lines: Vec<Vec<f64>> = outcomes
+        .iter()
+        .map(|outcome| {
+            let quota = outcome.main_quota.max(f64::MIN_POSITIVE);
+            let means = mean_usage(&outcome.usage, end, POINTS).into_iter();
+            means.map(|used| used / quota).collect()
+        })
+        .collect();
+    // Usage above the nominal quota is possible after a quota was lowered.
+    let highest = lines.iter().flatten().copied().fold(1.0, f64::max);
+    let (unit, seconds) = time_unit(end);
+    let mut chart = ChartBuilder::on(area)
+        .caption(
+            format!("Usage of {resource}, of the nominal quota"),
+            font(14),
+        )
+        .margin(10)
+        .margin_right(30)
+        .x_label_area_size(24)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..end / seconds, 0.0..highest)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .y_labels(3)
+        .x_label_formatter(&|x| format!("{x}{unit}"))
+        .y_label_formatter(&percent)
+        .draw()?;
+    for (index, line) in lines.iter().enumerate() {
+        let middle = |point: usize| (point as f64 + 0.5) / POINTS as f64 * end / seconds;
+        let points = line.iter().enumerate();
+        let points = points.map(|(point, share)| (middle(point), *share));
+        chart.draw_series(LineSeries::new(points, &colour(index)))?;
     }
+    Ok(())
 }
 
-/// The mean usage in each of the steps up to `end`.
-fn mean_usage(outcome: &ReplayOutcome, end: f64) -> Vec<f64> {
-    let width = end / STEPS as f64;
-    let mut means = vec![0.0; STEPS];
-    for (index, point) in outcome.usage.iter().enumerate() {
-        let until = outcome
-            .usage
-            .get(index + 1)
-            .map_or(end, |next| next.seconds);
-        let mut at = point.seconds;
-        while at < until {
-            let step = ((at / width) as usize).min(STEPS - 1);
-            let next = match step + 1 == STEPS {
-                true => until,
-                false => ((step + 1) as f64 * width).min(until),
-            };
-            means[step] += point.used * (next - at) / width;
-            if next <= at {
-                break;
+/// The unit of the labels of a time axis, and its seconds.
+fn time_unit(end: f64) -> (&'static str, f64) {
+    let units = [("d", 86_400.0), ("h", 3_600.0), ("m", 60.0)];
+    let fits = units.into_iter().find(|(_, seconds)| end >= 4.0 * seconds);
+    fits.unwrap_or(("s", 1.0))
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature of a label formatter"
+)]
+fn percent(share: &f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// The LocalQueues that are drawn, in the order of the outcomes.
+fn queue_names(outcomes: &[ReplayOutcome]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for outcome in outcomes {
+        for queue in outcome.queues.iter().take(MAX_QUEUES) {
+            if !names.contains(&queue.queue.as_str()) {
+                names.push(&queue.queue);
             }
-            at = next;
         }
     }
-    means
+    names.truncate(MAX_QUEUES);
+    names
 }
 
 /// The 90th percentile of the waits of each LocalQueue.
-fn queue_bars(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
-    text(
-        out,
-        20.0,
-        top - 8.0,
-        "start",
-        "90th percentile of the waits of each LocalQueue",
-    );
-    let queues = outcomes
-        .iter()
-        .flat_map(|o| o.queues.iter().take(MAX_QUEUES));
-    let waits = queues.filter_map(|queue| queue.wait);
-    let longest = waits.map(|wait| wait.p90).fold(1.0, f64::max);
-    let mut names: Vec<&str> = Vec::new();
-    for queue in outcomes
-        .iter()
-        .flat_map(|o| o.queues.iter().take(MAX_QUEUES))
-    {
-        if !names.contains(&queue.queue.as_str()) {
-            names.push(&queue.queue);
-        }
-    }
-    let mut y = top + 6.0;
-    for name in names.into_iter().take(MAX_QUEUES) {
-        text(out, 230.0, y + 10.0, "end", name);
+fn draw_queue_waits(area: &Area<'_>, names: &[&str], outcomes: &[ReplayOutcome]) -> Drawn {
+    let title = "90th percentile of the waits of each LocalQueue";
+    area.draw(&Text::new(title, (20, 4), font(14)))?;
+    let right = font(12).pos(Pos::new(HPos::Right, VPos::Top));
+    let waits = outcomes.iter().flat_map(|o| &o.queues);
+    let waits = waits.filter(|queue| names.contains(&queue.queue.as_str()));
+    let longest = waits.filter_map(|queue| queue.wait);
+    let longest = longest.map(|wait| wait.p90).fold(1.0, f64::max);
+    let mut y = 26;
+    for name in names {
+        area.draw(&Text::new(*name, (230, y), right.clone()))?;
         for (index, outcome) in outcomes.iter().enumerate() {
-            let Some(queue) = outcome.queues.iter().find(|queue| queue.queue == name) else {
+            let Some(queue) = outcome.queues.iter().find(|queue| queue.queue == *name) else {
                 continue;
             };
-            let p90 = queue.wait.map_or(0.0, |wait| wait.p90);
-            let label = queue
-                .wait
-                .map_or("no job admitted".to_owned(), |wait| duration(wait.p90));
-            let width = p90 / longest * (WIDTH - 340.0);
-            let _ = write!(
-                out,
-                r#"<rect x="240" y="{y:.1}" width="{width:.1}" height="11" fill="{}"/>"#,
-                colour(index)
-            );
-            text(out, 246.0 + width, y + 10.0, "start", &label);
-            y += 14.0;
+            let (p90, label) = match queue.wait {
+                Some(wait) => (wait.p90, duration(wait.p90)),
+                None => (0.0, "no job admitted".to_owned()),
+            };
+            let end = 240 + (p90 / longest * f64::from(WIDTH - 340)) as i32;
+            let bar = [(240, y), (end, y + 11)];
+            area.draw(&Rectangle::new(bar, colour(index).filled()))?;
+            area.draw(&Text::new(label, (end + 6, y), font(12)))?;
+            y += i32::try_from(BAR)?;
         }
     }
+    Ok(())
 }

@@ -80,7 +80,9 @@ fn engine_gates() -> BTreeMap<String, String> {
 fn every_gate_is_read_or_listed() {
     let program = program();
     // Validation that depends on a gate is an effect.
-    let validation = fs::read_to_string(format!("{SOURCES}/kueue/api/config/validate/integrations.rs"));
+    let validation = fs::read_to_string(format!(
+        "{SOURCES}/kueue/api/config/validate/integrations.rs"
+    ));
     let program = program + &validation.unwrap();
     let engine = engine_gates();
     assert!(engine.len() > 20, "{engine:?}");
