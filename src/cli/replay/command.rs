@@ -5,6 +5,7 @@ use std::thread;
 
 use clap::ValueEnum;
 use jiff::SignedDuration;
+use kueue_lab_api::list_names;
 use kueue_lab_lab::LabPaths;
 use kueue_lab_simulation::replay::{
     QueueMapping, ReplayConfiguration, ReplayOptions, ReplayOutcome, replay,
@@ -235,16 +236,12 @@ fn check_queues(mapping: &QueueMapping, trace: &Trace) -> Result<(), CliError> {
     let queues = trace.queues();
     let meant = closest(absent, queues.iter().copied());
     let meant = meant.map_or(String::new(), |meant| format!("did you mean {meant}? "));
-    let listed = queues.iter().take(MAX_LISTED_QUEUES);
-    let listed = listed.map(|queue| if queue.is_empty() { "(none)" } else { queue });
-    let listed: Vec<&str> = listed.collect();
-    let more = match queues.len().saturating_sub(MAX_LISTED_QUEUES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let names = queues.iter().copied();
+    let names = names.map(|queue| if queue.is_empty() { "(none)" } else { queue });
+    let names: Vec<&str> = names.collect();
     Err(CliError::Usage(format!(
-        "--queue: no job of the trace is in the queue {absent:?}; {meant}the queues of the trace are {}{more}",
-        listed.join(", ")
+        "--queue: no job of the trace is in the queue {absent:?}; {meant}the queues of the trace are {}",
+        list_names(&names, MAX_LISTED_QUEUES)
     )))
 }
 

@@ -14,6 +14,7 @@ pub mod constants;
 pub mod convert;
 pub mod crds;
 mod feature_gates;
+mod list_names;
 pub mod load;
 mod meta_validation;
 pub mod preemption_message;
@@ -28,3 +29,4 @@ pub mod webhook_defaults;
 
 pub use kueue_lab_field as field;
 pub use kueue_lab_field::name_validation;
+pub use list_names::list_names;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kueue_lab_api::list_names;
 use kueue_lab_presets::TakenOverFields;
 
 use super::object_changes::ObjectChange;
@@ -23,18 +24,12 @@ pub(crate) fn owner_notes(taken_over: &[TakenOverFields], changes: &[ObjectChang
         objects.or_default().push(&fields.object);
     }
     let note = |((owners, is_refused), objects): (&(String, bool), &Vec<&str>)| {
-        let named = objects[..objects.len().min(MAX_NAMED)].join(", ");
-        let more = match objects.len().saturating_sub(MAX_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
+        let named = list_names(objects, MAX_NAMED);
         let preset = match is_refused {
             true => "a preset of the lab would refuse the change",
             false => "a preset of the lab would not remove its fields",
         };
-        format!(
-            "owned by {owners}: {named}{more}; the plan is that of an apply by the owner, {preset}"
-        )
+        format!("owned by {owners}: {named}; the plan is that of an apply by the owner, {preset}")
     };
     by_owners.iter().map(note).collect()
 }

@@ -11,6 +11,7 @@ use crate::resources::{Amount, ResourceFormatter, ResourceName};
 use crate::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::list_names;
 use kueue_lab_api::v1beta2::Workload;
 
 /// The kind of a [`PendingVerdict`].
@@ -205,18 +206,9 @@ impl Engine {
                 "it fits once the preempted workloads release their quota".to_owned()
             }
             Some(FlavorAssignmentMode::Preempt) if !decision.victims.is_empty() => {
-                let names: Vec<String> = decision
-                    .victims
-                    .iter()
-                    .take(3)
-                    .map(|victim| victim.workload.to_string())
-                    .collect();
-                let more = decision.victims.len() - names.len();
-                let more = match more {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                let text = format!("it needs the quota of {}{more}", names.join(", "));
+                let names = decision.victims.iter();
+                let names: Vec<String> = names.map(|victim| victim.workload.to_string()).collect();
+                let text = format!("it needs the quota of {}", list_names(&names, 3));
                 match behind {
                     Some(behind) => format!("{text}; {behind}"),
                     None => text,

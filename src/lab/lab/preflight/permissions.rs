@@ -6,6 +6,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::Client;
 use kube::api::{ObjectMeta, PostParams};
+use kueue_lab_api::list_names;
 use kueue_lab_controller_runtime::Api;
 
 use super::PreflightError;
@@ -100,7 +101,7 @@ pub(super) async fn check(client: &Client) -> Result<(), PreflightError> {
     match missing.is_empty() {
         true => Ok(()),
         false => Err(PreflightError::MissingPermissions {
-            missing: summary(&missing),
+            missing: list_names(&missing, NAMED),
         }),
     }
 }
@@ -145,16 +146,6 @@ fn permission_text(verb: &str, group: &str, resource: &str) -> String {
     }
 }
 
-/// The first missing permissions, and the number of the others.
-fn summary(missing: &[String]) -> String {
-    let named = missing.iter().take(NAMED).cloned().collect::<Vec<_>>();
-    let named = named.join(", ");
-    match missing.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,8 +160,5 @@ mod tests {
             permission_text("patch", "", "nodes/status"),
             "patch nodes/status"
         );
-        let five: Vec<_> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
-        assert_eq!(summary(&five), "a, b, c, d and 1 more");
-        assert_eq!(summary(&five[..2]), "a, b");
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::admitting_change::AdmittingChange;
 use super::preempted_workload::PreemptedWorkload;
+use kueue_lab_api::list_names;
 
 /// The most preempted workloads that the text of a change names.
 const MAX_NAMED: usize = 3;
@@ -35,15 +36,10 @@ impl std::fmt::Display for VerifiedChange {
                 reasons.push(reason);
             }
         }
-        let more = workloads.len().saturating_sub(MAX_NAMED);
-        workloads.truncate(MAX_NAMED);
         if workloads.is_empty() {
             return Ok(());
         }
-        write!(f, "; preempts {}", workloads.join(", "))?;
-        if more > 0 {
-            write!(f, " and {more} more")?;
-        }
+        write!(f, "; preempts {}", list_names(&workloads, MAX_NAMED))?;
         match reasons.is_empty() {
             true => Ok(()),
             false => write!(f, " ({})", reasons.join(", ")),
