@@ -4,9 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::{CliError, confirm};
 use kueue_lab_lab::{
-    ClusterTool, FileSource, HostAccess, KubeconfigContext, LabError, LocalCluster, RemoteCluster,
-    local, preflight, state_dir,
+    ClusterTool, FileSource, HostAccess, KubeconfigContext, LabError, LocalCluster, PreflightError,
+    RemoteCluster, local, preflight, state_dir,
 };
+use kueue_lab_presets::ExistingObjects;
+
+/// What the lab does beside objects of other clients.
+const BESIDE_EXISTING_OBJECTS: &str = "\
+the lab deletes none of them and sets only Kueue's status and finalizers; its controller admits the workloads of their queues; \
+a preset with an object of the same name and other fields is refused (--preset none applies none, --observe only watches)";
 
 /// The cluster to run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +129,11 @@ impl ClusterArgs {
         }
         let checked = preflight(&remote.client()).await;
         checked.map_err(LabError::from)?;
+        let existing = ExistingObjects::list(&remote.client()).await;
+        let existing = existing.map_err(|e| LabError::from(PreflightError::existing_objects(e)))?;
+        if !existing.is_empty() {
+            eprintln!("{existing}\n{BESIDE_EXISTING_OBJECTS}");
+        }
         if !self.yes && !local.is_some_and(|local| local.created_by_lab) {
             let what = "Kueue's kinds, its admission controller's webhooks, virtual nodes and the objects of a preset will be created in";
             confirm_cluster_write(&remote, what)?;

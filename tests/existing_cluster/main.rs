@@ -14,6 +14,7 @@ mod lab_lifecycle;
 mod lab_process;
 mod logs;
 mod non_leader;
+mod objects_of_others;
 mod preflight;
 mod real_nodes;
 mod tcp_proxy;

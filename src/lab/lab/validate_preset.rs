@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use kueue_lab_presets::{self as presets, BaseConfiguration, Finding, StartError};
+use kube::Client;
+use kueue_lab_presets::{self as presets, BaseConfiguration, ExistingObjects, Finding, StartError};
+
+use crate::LabError;
+use crate::preflight::PreflightError;
 
 /// Rejects a preset with errors.
 pub(crate) fn validate_preset(
@@ -16,5 +20,23 @@ pub(crate) fn validate_preset(
     match errors.is_empty() {
         true => Ok(()),
         false => Err(StartError::Invalid(errors)),
+    }
+}
+
+/// Rejects a preset with an object that the cluster has from another client with other fields.
+pub(crate) async fn check_existing_objects(
+    client: &Client,
+    folder: &Path,
+    name: &str,
+    base: &BaseConfiguration,
+) -> Result<(), LabError> {
+    let source = presets::read(folder, name).map_err(StartError::from)?;
+    let manifests = presets::check_preset(&source, base, None, &[]).manifests;
+    let existing = ExistingObjects::list(client).await;
+    let existing = existing.map_err(PreflightError::existing_objects)?;
+    let conflicts = existing.conflicts(&manifests);
+    match conflicts.is_empty() {
+        true => Ok(()),
+        false => Err(PreflightError::ExistingObjects { conflicts }.into()),
     }
 }

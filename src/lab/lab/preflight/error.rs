@@ -1,6 +1,7 @@
 //! Errors of the preflight checks.
 
 use super::upstream::UpstreamKueue;
+use kueue_lab_presets::{Finding, ListError};
 
 /// The error of the checks before the lab starts on a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,15 @@ pub enum PreflightError {
         /// Verbs and resources.
         missing: String,
     },
+    /// Objects of the preset exist, from other clients and with other fields.
+    #[error(
+        "{}\nnothing was written to the cluster; rename the objects in a copy of the preset, start with --preset none, watch with --observe, or see with `kueue-lab plan --context` what an apply would change",
+        .conflicts.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    )]
+    ExistingObjects {
+        /// An error for each object.
+        conflicts: Vec<Finding>,
+    },
     /// A request failed.
     #[error("cannot determine {what}: {reason}")]
     CannotVerify {
@@ -40,6 +50,14 @@ pub enum PreflightError {
 }
 
 impl PreflightError {
+    /// The error of a failed list of the objects of Kueue's kinds.
+    pub fn existing_objects(error: ListError) -> Self {
+        Self::CannotVerify {
+            what: "which objects of Kueue the cluster has",
+            reason: error.to_string(),
+        }
+    }
+
     /// Whether the cluster or the user has to be changed, rather than that a request failed.
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::CannotVerify { .. })
