@@ -14,6 +14,7 @@ pub mod constants;
 pub mod convert;
 pub mod crds;
 mod feature_gates;
+mod go_encoding;
 mod list_names;
 pub mod load;
 mod meta_validation;

@@ -5,13 +5,19 @@ use k8s_openapi::Resource;
 use serde_json::{Value, json};
 
 use super::constants::RESOURCE_IN_USE_FINALIZER;
+use super::go_encoding::encode_as_go;
 use super::v1beta2::{ClusterQueue, ResourceFlavor, Workload};
 use crate::feature_gates::{Feature, FeatureGates};
 
 /// Sets defaults on a new object of any kind, given as v1beta2 JSON.
 pub fn create(object: &mut Value, gates: &FeatureGates) {
     match object["kind"].as_str() {
-        Some(ClusterQueue::KIND | ResourceFlavor::KIND) => add_finalizer(object),
+        Some(ClusterQueue::KIND | ResourceFlavor::KIND) => {
+            // Without a change there is no patch.
+            if add_finalizer(object) {
+                encode_as_go(object);
+            }
+        }
         Some(Workload::KIND) if !gates.enabled(Feature::PartialAdmission) => {
             let sets = object
                 .pointer_mut("/spec/podSets")
@@ -24,17 +30,19 @@ pub fn create(object: &mut Value, gates: &FeatureGates) {
     }
 }
 
-/// Adds the `resource-in-use` finalizer.
-fn add_finalizer(object: &mut Value) {
+/// Adds the `resource-in-use` finalizer; returns whether it was missing.
+fn add_finalizer(object: &mut Value) -> bool {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
-        return;
+        return false;
     };
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     if let Value::Array(list) = finalizers
         && !list.iter().any(|f| f == RESOURCE_IN_USE_FINALIZER)
     {
         list.push(json!(RESOURCE_IN_USE_FINALIZER));
+        return true;
     }
+    false
 }
 
 #[cfg(test)]
