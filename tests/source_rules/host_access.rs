@@ -1,10 +1,9 @@
 //! Files of this machine are opened, its addresses connected to and its programs run in the crate `host` only,
 //! which has the limits and the permissions. This test lists the other places, and a new one fails it.
 
-#![allow(clippy::unwrap_used, reason = "a test that fails reports its position")]
-
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+
+use crate::program_sources::program_sources;
 
 /// What opens a file, a socket or a program.
 const CALLS: &[&str] = &[
@@ -99,46 +98,6 @@ const PLACES: &[(&str, &str, &str)] = &[
 /// The crate of this machine, and one for tests only.
 const OTHERS: &[&str] = &["src/base/host/", "src/base/testing/"];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true if path.ends_with("tests") => {}
-            true => sources(&path, found),
-            false if path.extension().is_some_and(|e| e == "rs") => found.push(path),
-            false => {}
-        }
-    }
-}
-
-/// The text without comments and without the test module at its end.
-fn code(text: &str) -> String {
-    let tests = text.find("#[cfg(test)]\nmod tests {");
-    let text = &text[..tests.unwrap_or(text.len())];
-    let lines = text.lines().map(|line| line.trim_start());
-    let lines = lines.filter(|line| !line.starts_with("//"));
-    // A call may begin on the line after its receiver.
-    lines.collect::<Vec<_>>().join("\n").replace("\n.", ".")
-}
-
-/// The files and folders of the modules that are compiled for tests only.
-fn test_modules(file: &Path, text: &str) -> Vec<PathBuf> {
-    let stem = file.file_stem().unwrap().to_str().unwrap();
-    let folder = match stem {
-        "mod" | "lib" | "main" => file.parent().unwrap().to_owned(),
-        _ => file.with_extension(""),
-    };
-    let mut modules = Vec::new();
-    let mut is_test = false;
-    for line in text.lines().map(str::trim) {
-        if is_test && let Some(name) = line.split("mod ").nth(1).and_then(|m| m.strip_suffix(';')) {
-            modules.extend([folder.join(name).with_extension("rs"), folder.join(name)]);
-        }
-        is_test = line == "#[cfg(test)]";
-    }
-    modules
-}
-
 /// Whether the text has a call, not one of a longer name.
 fn calls(code: &str, call: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -150,25 +109,11 @@ fn calls(code: &str, call: &str) -> bool {
 
 #[test]
 fn the_machine_is_reached_in_one_crate() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
-    let texts: Vec<(PathBuf, String)> = files
-        .into_iter()
-        .map(|file| (file.clone(), std::fs::read_to_string(file).unwrap()))
-        .collect();
-    let tests = texts
-        .iter()
-        .flat_map(|(file, text)| test_modules(file, text));
-    let tests: Vec<PathBuf> = tests.collect();
     let mut found = BTreeSet::new();
-    for (file, text) in &texts {
-        let name = file.strip_prefix(root).unwrap().display().to_string();
-        let is_test = tests.iter().any(|test| file.starts_with(test));
-        if is_test || OTHERS.iter().any(|other| name.starts_with(other)) {
+    for (name, code) in program_sources("src") {
+        if OTHERS.iter().any(|other| name.starts_with(other)) {
             continue;
         }
-        let code = code(text);
         // Only files with these types open files with a method.
         let opens = code.contains("OpenOptions");
         for call in CALLS {
