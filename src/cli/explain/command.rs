@@ -1,23 +1,29 @@
 //! `kueue-lab explain`: the flags, and the output as text or JSON.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
 use kube::Client;
+use kube::api::ListParams;
 use serde::Serialize;
 
 use super::explain_preemption::explain_preemption;
-use super::explain_workload::{explain, loop_of};
+use super::explain_workload::{WorkloadReport, explain_live, explain_loaded, loop_of};
 use super::find_workload::find_workload;
+use super::live_explanations::LiveExplanations;
 use super::load_engine::load_engine;
 use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigPurpose;
-use crate::cli::kubeconfig_args::KubeconfigArgs;
+use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
+use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
+use kueue_lab_controller_runtime::Api;
 use kueue_lab_engine::EngineConfig;
+use kueue_lab_engine::engine::ClusterQueueExplanation;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +35,8 @@ Examples:
 
 /// Explain the admission of a Workload, the use of a ClusterQueue's quota, or the preemptions of a Workload.
 ///
-/// The engine decides on the objects and with the configuration of the cluster.
+/// The engine of a running lab explains its decisions. On other clusters an engine decides on the objects and with the
+/// configuration of the cluster; with --config always.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
@@ -128,6 +135,14 @@ impl CommonArgs {
         })
     }
 
+    /// The explanations of a running lab, unless another configuration is given.
+    async fn live<'c>(&self, client: &'c Client) -> Option<LiveExplanations<'c>> {
+        match &self.config {
+            Some(_) => None,
+            None => LiveExplanations::find(client).await,
+        }
+    }
+
     /// An explanation in the format of `--output`.
     fn format(
         &self,
@@ -154,22 +169,67 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     print_stdout(printed.as_bytes())
 }
 
+/// Explains a Workload by the engine of a running lab; `None` if the cluster is not one, and with `--config`.
+async fn live_workload(
+    args: &WorkloadArgs,
+    cluster: &Cluster,
+) -> Result<Option<WorkloadReport>, CliError> {
+    let Some(live) = args.common.live(&cluster.client).await else {
+        return Ok(None);
+    };
+    let (namespace, name) = args.key(&cluster.namespace);
+    let api: Api<Workload> = Api::namespaced(cluster.client.clone(), namespace);
+    let Ok(listed) = api.list(&ListParams::default()).await else {
+        return Ok(None);
+    };
+    let workloads: Vec<_> = listed.items.into_iter().map(Arc::new).collect();
+    let key = find_workload(&cluster.client, &workloads, namespace, name).await?;
+    explain_live(&cluster.client, &live, &key).await
+}
+
 async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
-    let (namespace, name) = args.key(&cluster.namespace);
-    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-    let key = find_workload(&cluster.client, &engine, namespace, name).await?;
-    let explained = explain(&cluster.client, &mut engine, cluster.now, &key).await?;
+    let report = match live_workload(&args, &cluster).await? {
+        Some(report) => report,
+        None => {
+            let (namespace, name) = args.key(&cluster.namespace);
+            let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
+            let workloads: Vec<_> = engine.workloads().cloned().collect();
+            let key = find_workload(&cluster.client, &workloads, namespace, name).await?;
+            explain_loaded(&cluster.client, &mut engine, cluster.now, &key).await?
+        }
+    };
     let found = match args.common.output {
-        Output::Text => loop_of(&cluster.client, &explained.workload, cluster.now).await,
+        Output::Text => loop_of(&cluster.client, &report.workload, cluster.now).await,
         Output::Json => None,
     };
-    let text = || text::render(&explained, found.as_ref());
-    args.common.format(text, &explained.report())
+    let text = || text::render(&report, found.as_ref());
+    args.common.format(text, &report.explained)
+}
+
+/// Explains a ClusterQueue by the engine of a running lab, as [`live_workload`].
+async fn live_cluster_queue(
+    args: &ClusterQueueArgs,
+    cluster: &Cluster,
+) -> Result<Option<(ClusterQueueExplanation, Option<ClusterQueue>)>, CliError> {
+    let Some(live) = args.common.live(&cluster.client).await else {
+        return Ok(None);
+    };
+    let Some(explained) = live.cluster_queue(&args.name).await? else {
+        return Ok(None);
+    };
+    let api: Api<ClusterQueue> = Api::all(cluster.client.clone());
+    let queue = api.get_opt(&args.name).await;
+    let queue = queue.map_err(|error| request_error(&error))?;
+    Ok(Some((explained, queue)))
 }
 
 async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
+    if let Some((explained, queue)) = live_cluster_queue(&args, &cluster).await? {
+        let text = || cluster_queue_text::render(&explained, queue.as_ref());
+        return args.common.format(text, &explained);
+    }
     let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
     let Some(explained) = engine.explain_cluster_queue(&args.name, cluster.now) else {
         let queues = engine.cache().cluster_queues();
@@ -193,8 +253,11 @@ async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let (namespace, name) = args.key(&cluster.namespace);
     let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-    let explained =
+    let mut explained =
         explain_preemption(&cluster.client, &mut engine, cluster.now, namespace, name).await?;
+    if let Some(live) = args.common.live(&cluster.client).await {
+        explained.decide_by(&live).await?;
+    }
     let text = || preemption_text::render(&explained);
     args.common.format(text, &explained)
 }

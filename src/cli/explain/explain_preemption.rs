@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::explain_workload::workload_events;
 use super::find_workload::find_workload;
+use super::live_explanations::LiveExplanations;
 use crate::cli::CliError;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::preemption_message::{CANDIDATES_ANNOTATION, PreemptionMessage};
@@ -84,6 +85,24 @@ pub(super) struct ExplainedPreemption {
     pub(super) object: Option<Arc<Workload>>,
 }
 
+impl ExplainedPreemption {
+    /// Takes the current decisions of the engine of a running lab.
+    ///
+    /// # Errors
+    /// A request failed.
+    pub(super) async fn decide_by(&mut self, live: &LiveExplanations<'_>) -> Result<(), CliError> {
+        for explanation in [&mut self.now, &mut self.preemptor_now] {
+            let Some(loaded) = explanation else {
+                continue;
+            };
+            if let Some(of_lab) = live.workload(&loaded.workload).await? {
+                *explanation = Some(of_lab.explanation);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Explains the preemptions of a Workload, by its name, that of its job, or that of a deleted Workload with
 /// Events.
 ///
@@ -98,7 +117,8 @@ pub(super) async fn explain_preemption(
 ) -> Result<ExplainedPreemption, CliError> {
     let events = workload_events(client, namespace).await;
     let all = preemptions(engine, &events);
-    let key = match find_workload(client, engine, namespace, name).await {
+    let workloads: Vec<_> = engine.workloads().cloned().collect();
+    let key = match find_workload(client, &workloads, namespace, name).await {
         Ok(key) => key,
         Err(error) => {
             let deleted = WorkloadKey::new(namespace, name);

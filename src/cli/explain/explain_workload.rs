@@ -1,90 +1,80 @@
-//! Explains a Workload: nominates it in an engine with the cluster's objects, and tries out changes.
+//! Explains a Workload by the engine that decides, or by one with a copy of the objects of the cluster.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use kueue_lab_controller_runtime::Api;
-use serde::Serialize;
 
+use super::live_explanations::LiveExplanations;
 use super::load_engine::load_engine;
 use super::text;
-use crate::cli::CliError;
-use kueue_lab_api::v1beta2::{Admission, Workload, WorkloadPriorityClass};
-use kueue_lab_engine::engine::{Explanation, PendingVerdict, PendingVerdictKind};
+use crate::cli::kubeconfig_args::request_error;
+use crate::cli::{CliError, config};
+use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
+use kueue_lab_controller::Controller;
+use kueue_lab_engine::Engine;
 use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_engine::{Engine, EngineConfig};
+use kueue_lab_lab::explain_live_workload;
 use kueue_lab_preemption_loops::SchedulingLoop;
-use kueue_lab_simulation::simulate::{
-    AdmittingChanges, PriorityClass, admitting_changes, simulate,
-};
+use kueue_lab_simulation::simulate::{ExplainedWorkload, PriorityClass, explain_workload};
 use kueue_lab_tui::model::loops::loops_in_events;
 
-/// The most Workloads of a cluster in which changes are tried out.
-const MAX_WORKLOADS: usize = 2_000;
-
-/// An explained Workload.
-pub(super) struct ExplainedWorkload {
+/// A Workload and its explanation.
+pub(super) struct WorkloadReport {
     pub(super) workload: Workload,
-    pub(super) explanation: Explanation,
-    /// The changes that admit it, if it is pending and the cluster is not too large to try them out.
-    pub(super) changes: AdmittingChanges,
+    pub(super) explained: ExplainedWorkload,
+    /// Whether the engine of the controller explains it, and not one with a copy of the objects.
+    pub(super) is_live: bool,
 }
 
-/// The explanation as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ExplanationReport<'a> {
-    #[serde(flatten)]
-    explanation: &'a Explanation,
-    /// Its flavors, quota and topology domains, if it reserves quota.
-    admission: Option<&'a Admission>,
-    #[serde(flatten)]
-    changes: &'a AdmittingChanges,
-}
-
-impl ExplainedWorkload {
-    /// The explanation as JSON.
-    pub(super) fn report(&self) -> ExplanationReport<'_> {
-        ExplanationReport {
-            explanation: &self.explanation,
-            admission: self.workload.status.admission.as_ref(),
-            changes: &self.changes,
-        }
-    }
-}
-
-/// Explains a Workload of an engine with the objects of the cluster.
+/// Explains a Workload of an engine with a copy of the objects of the cluster.
 ///
 /// # Errors
 /// The Workload was deleted.
-pub(super) async fn explain(
+pub(super) async fn explain_loaded(
     client: &Client,
     engine: &mut Engine,
     now: Timestamp,
     key: &WorkloadKey,
-) -> Result<ExplainedWorkload, CliError> {
-    let deleted = || CliError::Failed(format!("the Workload {key} was deleted"));
-    let workload = engine.workload(key).ok_or_else(deleted)?.clone();
-    let explanation = engine.explain(key, now).ok_or_else(deleted)?;
-    let is_held = |verdict: &PendingVerdict| verdict.kind == PendingVerdictKind::Held;
-    let is_waiting = explanation.verdict.as_ref().is_some_and(|v| !is_held(v));
-    let changes = match is_waiting && engine.workloads().count() <= MAX_WORKLOADS {
-        true => {
-            let classes = priority_classes(client).await;
-            let workloads = std::slice::from_ref(&workload);
-            // The pods of Workloads that are admitted in the copy count as ready, as those of `simulate`.
-            let pods_ready = engine.config().block_admission_until_pods_ready;
-            let simulation = simulate(engine, pods_ready, workloads, now);
-            admitting_changes(engine, pods_ready, workloads, &classes, &simulation, now)
-        }
-        false => AdmittingChanges::default(),
+) -> Result<WorkloadReport, CliError> {
+    let classes = priority_classes(client).await;
+    let explained = explain_workload(engine, &classes, key, now);
+    let workload = engine.workload(key).map(|wl| Workload::clone(wl));
+    match explained.zip(workload) {
+        Some((explained, workload)) => Ok(WorkloadReport {
+            workload,
+            explained,
+            is_live: false,
+        }),
+        None => Err(deleted(key)),
+    }
+}
+
+/// Explains a Workload by the API of a running lab. `None` without the right to.
+///
+/// # Errors
+/// The Workload was deleted.
+pub(super) async fn explain_live(
+    client: &Client,
+    live: &LiveExplanations<'_>,
+    key: &WorkloadKey,
+) -> Result<Option<WorkloadReport>, CliError> {
+    let Some(explained) = live.workload(key).await? else {
+        return Ok(None);
     };
-    Ok(ExplainedWorkload {
-        workload: Workload::clone(&workload),
-        explanation,
-        changes,
-    })
+    let api: Api<Workload> = Api::namespaced(client.clone(), key.namespace());
+    let workload = api.get_opt(key.name()).await;
+    let workload = workload.map_err(|error| request_error(&error))?;
+    Ok(Some(WorkloadReport {
+        workload: workload.ok_or_else(|| deleted(key))?,
+        explained,
+        is_live: true,
+    }))
+}
+
+fn deleted(key: &WorkloadKey) -> CliError {
+    CliError::Failed(format!("the Workload {key} was deleted"))
 }
 
 /// The WorkloadPriorityClasses of a cluster; none without the right to list them.
@@ -99,23 +89,54 @@ async fn priority_classes(client: &Client) -> Vec<PriorityClass> {
     classes.collect()
 }
 
-/// Explains a Workload as text.
+/// Explains a Workload as text, by the engine of a controller of this process.
 ///
 /// # Errors
-/// A message for the user: the objects cannot be listed, or the Workload was deleted.
-pub(in crate::cli) async fn explain_text(
+/// The Workload was deleted.
+pub(in crate::cli) async fn explain_text_of_controller(
     client: &Client,
-    config: EngineConfig,
+    controller: &Controller,
+    key: &WorkloadKey,
+) -> Result<String, CliError> {
+    let explained = explain_live_workload(controller, key);
+    let workload = controller.shared().engine().workload(key).cloned();
+    let (Some(explained), Some(workload)) = (explained, workload) else {
+        return Err(deleted(key));
+    };
+    let report = WorkloadReport {
+        workload: Workload::clone(&workload),
+        explained,
+        is_live: true,
+    };
+    let found = loop_of(client, &report.workload, controller.shared().now()).await;
+    Ok(text::render(&report, found.as_ref()))
+}
+
+/// Explains a Workload of a cluster as text: by the engine of a running lab, or one with a copy of the objects.
+///
+/// # Errors
+/// The objects cannot be listed, or the Workload was deleted.
+pub(in crate::cli) async fn explain_text_of_cluster(
+    client: &Client,
     now: Timestamp,
     key: &WorkloadKey,
-) -> Result<String, String> {
-    let explained = async {
-        let mut engine = load_engine(client, config, now).await?;
-        explain(client, &mut engine, now, key).await
+) -> Result<String, CliError> {
+    let of_lab = match LiveExplanations::find(client).await {
+        Some(live) => explain_live(client, &live, key).await?,
+        None => None,
     };
-    let explained = explained.await.map_err(|error| error.to_string())?;
-    let found = loop_of(client, &explained.workload, now).await;
-    Ok(text::render(&explained, found.as_ref()))
+    let report = match of_lab {
+        Some(report) => report,
+        None => {
+            let warn = |note: &str| tracing::warn!("{note}");
+            let kueue = config::configuration_or_default(client, warn).await;
+            let config = config::settings(kueue.as_ref()).engine();
+            let mut engine = load_engine(client, config, now).await?;
+            explain_loaded(client, &mut engine, now, key).await?
+        }
+    };
+    let found = loop_of(client, &report.workload, now).await;
+    Ok(text::render(&report, found.as_ref()))
 }
 
 /// The loop of scheduling attempts that a Workload is in.

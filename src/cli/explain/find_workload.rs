@@ -1,11 +1,13 @@
 //! [`find_workload`]: the Workload with a name, or that of the job or Pod with it.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt};
+use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller_runtime::{Api, controller_of};
-use kueue_lab_engine::Engine;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
 use crate::cli::CliError;
@@ -13,25 +15,25 @@ use crate::cli::CliError;
 /// The most owners that are followed from a Pod to the object that has the Workload.
 const MAX_OWNERS: usize = 8;
 
-/// The key of the Workload with this name, or of the newest Workload owned by a job with this name, or by an owner
+/// The key of the Workload of `workloads` with this name, or of the newest Workload owned by a job with this name, or by an owner
 /// of the Pod with this name.
 ///
 /// # Errors
 /// There is none.
 pub(super) async fn find_workload(
     client: &Client,
-    engine: &Engine,
+    workloads: &[Arc<Workload>],
     namespace: &str,
     name: &str,
 ) -> Result<WorkloadKey, CliError> {
     let key = WorkloadKey::new(namespace, name);
-    if engine.workload(&key).is_some() {
+    if workloads.iter().any(|wl| predicates::key(wl) == key) {
         return Ok(key);
     }
-    if let Some(key) = newest_of(engine, namespace, |owner| owner.name == name) {
+    if let Some(key) = newest_of(workloads, namespace, |owner| owner.name == name) {
         return Ok(key);
     }
-    let of_pod = workload_of_pod(client, engine, namespace, name).await;
+    let of_pod = workload_of_pod(client, workloads, namespace, name).await;
     of_pod.ok_or_else(|| {
         CliError::Failed(format!(
             "there is no Workload {name:?} in namespace {namespace:?}, and no job or Pod {name:?} has one; list them with `kubectl get workloads -A`"
@@ -41,11 +43,11 @@ pub(super) async fn find_workload(
 
 /// The newest Workload with an owner: a job can own several, slices and those of earlier runs.
 fn newest_of(
-    engine: &Engine,
+    workloads: &[Arc<Workload>],
     namespace: &str,
     is_owner: impl Fn(&OwnerReference) -> bool,
 ) -> Option<WorkloadKey> {
-    let owned = engine.workloads().filter(|wl| {
+    let owned = workloads.iter().filter(|wl| {
         predicates::namespace(wl) == namespace && wl.owner_references().iter().any(&is_owner)
     });
     let newest = owned.max_by_key(|wl| wl.creation_timestamp());
@@ -56,7 +58,7 @@ fn newest_of(
 /// to read them.
 async fn workload_of_pod(
     client: &Client,
-    engine: &Engine,
+    workloads: &[Arc<Workload>],
     namespace: &str,
     name: &str,
 ) -> Option<WorkloadKey> {
@@ -70,7 +72,7 @@ async fn workload_of_pod(
         .find(|pod| pod.name_any() == name)?;
     let mut owner = controller_of(&pod.metadata)?.clone();
     for _ in 0..MAX_OWNERS {
-        if let Some(key) = newest_of(engine, namespace, |of_workload| {
+        if let Some(key) = newest_of(workloads, namespace, |of_workload| {
             of_workload.uid == owner.uid
         }) {
             return Some(key);

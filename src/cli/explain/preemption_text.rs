@@ -23,7 +23,7 @@ pub(super) fn render(explained: &ExplainedPreemption) -> String {
     for preemption in &explained.preempted {
         let by = match &preemption.preemptor {
             Some(key) => named(key, &preemption.preemptor_job, preemption.preemptor_state),
-            None => format!("a deleted Workload (UID: {})", preemption.preemptor_uid),
+            None => "a deleted Workload".to_owned(),
         };
         described(&mut out, preemption, &format!("by {by}"));
     }

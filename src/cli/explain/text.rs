@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::admission_text::admission_lines;
-use super::explain_workload::ExplainedWorkload;
+use super::explain_workload::WorkloadReport;
 use kueue_lab_api::v1beta2::{CheckState, Workload};
 use kueue_lab_engine::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
 use kueue_lab_engine::engine::{Explanation, PendingState};
@@ -16,28 +16,26 @@ use kueue_lab_preemption_loops::SchedulingLoop;
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
 
+/// What an engine with a copy of the objects of a cluster does not know.
+const UNKNOWN: &str = "\
+Decided on a copy of the cluster's objects. What only the engine of the controller has is not known:
+  whether the Workload is inadmissible until an event requeues it, the flavors that it tries next,
+  preemptions whose Workloads are not updated yet, and usage since the last sample of fair sharing.
+";
+
 /// The explanation as several lines of text.
-pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoop>) -> String {
-    let (explanation, workload) = (&explained.explanation, &explained.workload);
+pub(super) fn render(report: &WorkloadReport, found: Option<&SchedulingLoop>) -> String {
+    let (workload, changes) = (&report.workload, &report.explained.changes);
+    let explanation = &report.explained.explanation;
     let mut out = String::new();
     head(&mut out, explanation, workload);
     if let Some(found) = found {
         line(&mut out, 1, &format!("loop      {found}"));
         line(&mut out, 6, found.remedy());
     }
-    if let Some(admission) = &workload.status.admission {
-        line(&mut out, 0, "Admission");
-        admission_lines(&mut out, admission);
-    }
-    conditions(&mut out, workload);
-    admission_checks(&mut out, workload);
     if let Some(blocker) = &explanation.blocker {
         line(&mut out, 0, &format!("Not nominated: {}", blocker.message));
     }
-    if let Some(decision) = &explanation.now {
-        nomination(&mut out, decision);
-    }
-    let changes = &explained.changes;
     if !changes.admitting_changes.is_empty() {
         line(&mut out, 0, "Changes that admit it, each alone");
     }
@@ -48,6 +46,18 @@ pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoo
         let tried = changes.search_limits.join(", ");
         let none = format!("None of the tried changes admits it; search limits: {tried}");
         line(&mut out, 0, &none);
+    }
+    if let Some(admission) = &workload.status.admission {
+        line(&mut out, 0, "Admission");
+        admission_lines(&mut out, admission);
+    }
+    admission_checks(&mut out, workload);
+    if let Some(decision) = &explanation.now {
+        nomination(&mut out, decision);
+    }
+    conditions(&mut out, workload);
+    if !report.is_live && explanation.verdict.is_some() {
+        out.push_str(UNKNOWN);
     }
     out
 }
@@ -64,6 +74,9 @@ pub(super) fn head(out: &mut String, explanation: &Explanation, workload: &Workl
         owners => format!(" of {}", owners.join(", ")),
     };
     line(out, 0, &format!("Workload {}{of}", explanation.workload));
+    if let Some(verdict) = &explanation.verdict {
+        line(out, 1, &format!("verdict   {verdict}"));
+    }
     let queue = match workload.spec.queue_name.as_str() {
         "" => "none",
         name => name,
@@ -85,9 +98,6 @@ pub(super) fn head(out: &mut String, explanation: &Explanation, workload: &Workl
         1,
         &format!("state     {}", state(explanation, workload)),
     );
-    if let Some(verdict) = &explanation.verdict {
-        line(out, 1, &format!("verdict   {verdict}"));
-    }
 }
 
 fn state(explanation: &Explanation, workload: &Workload) -> String {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::find_files::test_files;
 use super::warning_scenario::warning_scenario;
 use super::watched_files::WatchedFiles;
-use crate::cli::explain::explain_text;
+use crate::cli::explain::explain_text_of_controller;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, Shutdown, logging, runtime};
 use kueue_lab_engine::workload::WorkloadKey;
@@ -238,13 +238,12 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
     }
 }
 
-/// The explanation of a Workload with the configuration of the lab's controller.
+/// The explanation of a Workload by the engine of the lab's controller.
 fn explain<'a>(lab: &'a Lab, namespace: &'a str, name: &'a str) -> LabFuture<'a, Option<String>> {
     Box::pin(async move {
-        let config = lab.controller()?.shared().settings.engine();
         let key = WorkloadKey::new(namespace, name);
-        explain_text(&lab.client(), config, lab.clock().now(), &key)
-            .await
-            .ok()
+        let (client, controller) = (lab.client(), lab.controller()?);
+        let explained = explain_text_of_controller(&client, &controller, &key);
+        explained.await.ok()
     })
 }

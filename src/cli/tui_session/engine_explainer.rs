@@ -5,24 +5,23 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kube::Client;
 
-use crate::cli::config;
+use crate::cli::explain::{explain_text_of_cluster, explain_text_of_controller};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::Controller;
-use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_tui::backend::Explainer;
 use kueue_lab_tui::model::ObjectKey;
 
-/// The source of the configuration of the engine.
+/// The engine that explains.
 #[derive(Clone)]
 pub(in crate::cli) enum EngineSource {
-    /// The current controller of this process.
+    /// That of the current controller of this process.
     Controller(Arc<dyn Fn() -> Controller + Send + Sync>),
-    /// The ConfigMap of Kueue on the cluster.
+    /// That of a lab of another process, or one with a copy of the objects of the cluster.
     Cluster,
 }
 
-/// Explains a Workload by a run of the admission engine on the objects of the cluster.
+/// Explains Workloads by an admission engine.
 pub(in crate::cli) struct EngineExplainer {
     client: Client,
     clock: Clock,
@@ -38,24 +37,20 @@ impl EngineExplainer {
             source,
         }
     }
-
-    async fn config(&self) -> EngineConfig {
-        match &self.source {
-            EngineSource::Controller(current) => current().shared().settings.engine(),
-            EngineSource::Cluster => {
-                let warn = |note: &str| tracing::warn!("{note}");
-                let kueue = config::configuration_or_default(&self.client, warn).await;
-                config::settings(kueue.as_ref()).engine()
-            }
-        }
-    }
 }
 
 #[async_trait]
 impl Explainer for EngineExplainer {
     async fn explain(&self, workload: &ObjectKey) -> Result<String, String> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
-        let config = self.config().await;
-        crate::cli::explain::explain_text(&self.client, config, self.clock.now(), &key).await
+        let explained = match &self.source {
+            EngineSource::Controller(current) => {
+                explain_text_of_controller(&self.client, &current(), &key).await
+            }
+            EngineSource::Cluster => {
+                explain_text_of_cluster(&self.client, self.clock.now(), &key).await
+            }
+        };
+        explained.map_err(|error| error.to_string())
     }
 }

@@ -1,13 +1,13 @@
 //! [`TopologyAssignment`]: the domains that the pods of a pod set are assigned to, decoded from the
 //! compressed form of the API. Encoding is in `tas/assignment_encoding.rs`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use kueue_lab_api::v1beta2 as api;
 
 /// A topology assignment of a pod set, in the uncompressed form. The order of domains is
 /// significant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyAssignment {
     /// The node labels of the levels, from the highest level to the lowest.
     pub levels: Vec<String>,
@@ -16,7 +16,7 @@ pub struct TopologyAssignment {
 }
 
 /// The pods assigned to one domain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyDomainAssignment {
     /// The value of the domain on each level.
     pub values: Vec<String>,

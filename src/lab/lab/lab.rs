@@ -12,6 +12,7 @@ use crate::ca_bundle::CaBundle;
 use crate::config::LabConfig;
 use crate::embedded_cluster::embedded_cluster;
 use crate::error::LabError;
+use crate::explanation_server::ExplanationServer;
 use crate::idle::LabActivity;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::jobs_controller::LabJobsController;
@@ -265,6 +266,8 @@ impl Lab {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(controller)));
             let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
+            let explanations = ExplanationServer::new(controller);
+            embedded.add_aggregated_api(&(Arc::new(explanations) as Arc<dyn AggregatedApi>));
         }
         let rollout = instances
             .clone()

@@ -12,6 +12,7 @@ mod configuration_changes;
 mod embedded_cluster;
 mod error;
 mod existing_worker;
+mod explanation_server;
 mod file_source;
 mod idle;
 mod job_webhooks;
@@ -46,6 +47,9 @@ mod workers;
 pub use cluster_role::ClusterRole;
 pub use config::LabConfig;
 pub use error::LabError;
+pub use explanation_server::{
+    EXPLANATION_GROUP, EXPLANATION_VERSION, explain_live_cluster_queue, explain_live_workload,
+};
 pub use file_source::FileSource;
 pub use idle::LabActivity;
 pub use job_webhooks::JobWebhooksPlugin;

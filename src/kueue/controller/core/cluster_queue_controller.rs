@@ -154,7 +154,7 @@ fn with_updated_status(
         &cq.metadata,
         now,
         readiness.active,
-        readiness.reason,
+        &readiness.reason,
         readiness.message,
     );
     let status = &mut cq.status;

@@ -2,9 +2,10 @@
 //!
 //! Must not depend on workloads.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cluster_queue::{ClusterQueue, QueueStatus};
 use crate::feature_gates::Gates;
@@ -34,13 +35,13 @@ impl AdmissionCheckInfo {
 }
 
 /// The Active condition of a ClusterQueue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActiveCondition {
     /// Its status.
     pub active: bool,
     /// Its reason.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Its message.
     pub message: String,
 }
@@ -140,15 +141,15 @@ impl ClusterQueue {
         gates: &Gates,
         has_topology: impl Fn(&str) -> bool,
     ) -> ActiveCondition {
-        let inactive = |reason, message: String| ActiveCondition {
+        let inactive = |reason: &'static str, message: String| ActiveCondition {
             active: false,
-            reason,
+            reason: reason.into(),
             message,
         };
         match self.status {
             QueueStatus::Active => ActiveCondition {
                 active: true,
-                reason: active::READY,
+                reason: active::READY.into(),
                 message: "Can admit new workloads".to_owned(),
             },
             QueueStatus::Unknown => inactive(active::READY, "Can admit new workloads".to_owned()),

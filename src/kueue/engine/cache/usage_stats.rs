@@ -72,7 +72,7 @@ impl Cache {
             }
             None => ActiveCondition {
                 active: false,
-                reason: active::NOT_FOUND,
+                reason: active::NOT_FOUND.into(),
                 message: "ClusterQueue not found".to_owned(),
             },
         }

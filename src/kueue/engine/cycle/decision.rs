@@ -28,7 +28,7 @@ use crate::workload::{LocalQueueKey, WorkloadKey};
 const MAX_CANDIDATES: usize = 50;
 
 /// The flavor of one resource.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorChoice {
     /// The flavor.
@@ -40,7 +40,7 @@ pub struct FlavorChoice {
 }
 
 /// The decision on one pod set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetDecision {
     /// The pod set.
@@ -64,7 +64,7 @@ pub struct PodSetDecision {
 }
 
 /// The reason that a pod set has no topology assignment in a flavor even without usage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopologyFailureDecision {
     /// The flavor.
@@ -74,7 +74,7 @@ pub struct TopologyFailureDecision {
 }
 
 /// A preemption target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VictimDecision {
     /// The workload.
@@ -123,7 +123,7 @@ pub struct CandidateDecision {
 }
 
 /// Why the preemption of all candidates that are allowed does not suffice.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreemptionShortageDecision {
     /// The number of candidates that would be preempted.
@@ -136,7 +136,7 @@ pub struct PreemptionShortageDecision {
 }
 
 /// The shortage of a resource in a flavor. Amounts are in milli-units for `cpu`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceShortage {
     /// The flavor.
@@ -150,7 +150,7 @@ pub struct ResourceShortage {
 }
 
 /// The decision of a cycle on one workload.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The workload.

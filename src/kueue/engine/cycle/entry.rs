@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
@@ -18,7 +18,7 @@ use super::decision::Decision;
 use kueue_lab_api::v1beta2::Workload;
 
 /// The status of an entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryStatus {
     /// Not nominated for admission.
     #[default]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use super::pending_verdict::PendingVerdict;
@@ -16,7 +16,7 @@ use crate::queue::Head;
 use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
 
 /// The state of a workload and the decisions on it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The workload.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Engine, Explanation};
 use crate::cache::{ActiveCondition, CachedWorkload, HierarchyNodeId};
@@ -14,7 +14,7 @@ use crate::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::ClusterQueue;
 
 /// The state of a ClusterQueue. Amounts are quantities.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterQueueExplanation {
     /// The ClusterQueue.
@@ -46,7 +46,7 @@ pub struct ClusterQueueExplanation {
 }
 
 /// Cohorts in a cycle, each followed by its parent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CohortCycle(Vec<Arc<str>>);
 
 impl std::fmt::Display for CohortCycle {
@@ -58,7 +58,7 @@ impl std::fmt::Display for CohortCycle {
 }
 
 /// The quota of a ClusterQueue for a resource of a flavor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedQuota {
     /// The flavor.
@@ -86,7 +86,7 @@ pub struct ExplainedQuota {
 }
 
 /// The quota of a cohort for a resource of a flavor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CohortQuota {
     /// The cohort.
@@ -104,7 +104,7 @@ pub struct CohortQuota {
 }
 
 /// A workload that reserves quota.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaHolder {
     /// The workload.
@@ -123,7 +123,7 @@ pub struct QuotaHolder {
 }
 
 /// A ClusterQueue that uses more than its nominal quota.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Borrower {
     /// The ClusterQueue.
@@ -137,7 +137,7 @@ pub struct Borrower {
 }
 
 /// A pending workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingInQueue {
     /// The workload.

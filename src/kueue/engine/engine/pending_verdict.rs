@@ -1,7 +1,7 @@
 //! [`PendingVerdict`]: whether a pending workload can ever be admitted as it is, and its blocker.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use super::{Engine, Explanation};
@@ -15,7 +15,7 @@ use kueue_lab_api::list_names;
 use kueue_lab_api::v1beta2::Workload;
 
 /// The kind of a [`PendingVerdict`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PendingVerdictKind {
     /// Not admissible unless the workload or the queue changes, even without any usage.
@@ -27,7 +27,7 @@ pub enum PendingVerdictKind {
 }
 
 /// The verdict on a pending workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingVerdict {
     /// Its kind.
@@ -103,7 +103,7 @@ impl Engine {
             return Some(PendingVerdict::held("spec.active is false"));
         }
         if let Some(blocker) = blocker {
-            return Some(match blocker.reason {
+            return Some(match &*blocker.reason {
                 q::MISCONFIGURED => PendingVerdict::never(&blocker.message),
                 _ => PendingVerdict::held(self.with_inactive_reason(wl, &blocker.message)),
             });

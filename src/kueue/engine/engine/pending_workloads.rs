@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Engine, order_context};
 use crate::workload::{LocalQueueKey, WorkloadKey};
@@ -31,7 +31,7 @@ pub struct PendingPosition {
 }
 
 /// The state of a pending workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PendingState {
     /// In the heap of its ClusterQueue.
     Active,

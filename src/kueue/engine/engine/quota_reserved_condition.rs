@@ -1,6 +1,8 @@
 //! Reason and message of the QuotaReserved condition of a pending workload.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::feature_gates::Gates;
@@ -12,10 +14,10 @@ use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
 
 /// The reason that the queue of a workload makes it inadmissible.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueInadmissibleReason {
     /// The reason for the QuotaReserved condition.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The message.
     pub message: String,
 }
@@ -34,7 +36,12 @@ impl Engine {
         &self,
         wl: &Workload,
     ) -> Option<QueueInadmissibleReason> {
-        let blocker = |reason, message| Some(QueueInadmissibleReason { reason, message });
+        let blocker = |reason: &'static str, message| {
+            Some(QueueInadmissibleReason {
+                reason: reason.into(),
+                message,
+            })
+        };
         let name = &wl.spec.queue_name;
         let Some(lq) = self
             .store
@@ -69,7 +76,7 @@ impl Engine {
         let gates = &self.config.gates;
         let blocker = || {
             self.queue_inadmissible_reason(wl)
-                .map(|b| (b.reason.to_owned(), b.message))
+                .map(|b| (b.reason.into_owned(), b.message))
         };
         if !gates.unadmitted_workloads_observability {
             return blocker().map(|(_, message)| (q::INADMISSIBLE.to_owned(), message));

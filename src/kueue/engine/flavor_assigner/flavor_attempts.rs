@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::assignment::joined;
@@ -15,7 +15,7 @@ use crate::queue::QuotaReservedReason;
 use crate::resources::{FlavorName, ResourceName};
 
 /// The attempt to assign one flavor to a pod set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorAssignmentAttempt {
     /// The flavor.
@@ -33,7 +33,7 @@ pub struct FlavorAssignmentAttempt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<FlavorMismatch>,
     /// The quota of each resource that was evaluated.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceAttempt>,
     /// The reason, when the mode is NoFit.
     #[serde(skip_serializing_if = "Option::is_none")]

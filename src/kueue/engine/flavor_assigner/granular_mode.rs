@@ -2,10 +2,10 @@
 //!
 //! Must not depend on flavors or quota.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The mode of an assignment, from worst to best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FlavorAssignmentMode {
     /// It does not fit, and preemption does not help.
     NoFit,
@@ -30,7 +30,7 @@ impl FlavorAssignmentMode {
 }
 
 /// The result of a simulated preemption, from worst to best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PreemptionPossibility {
     /// No candidates.
     NoCandidates,

@@ -3,14 +3,14 @@
 //!
 //! Must not depend on how flavors are assigned.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::granular_mode::{FlavorAssignmentMode, PreemptionPossibility};
 use crate::resources::{Amount, ResourceName};
 
 /// The evaluated quota of one flavor resource. Amounts are in milli-units for `cpu`, whole units
 /// for all other resources.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceAttempt {
     /// The resource.
@@ -37,7 +37,7 @@ pub struct ResourceAttempt {
 }
 
 /// The reason that pods cannot use a flavor, regardless of quota.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     rename_all = "camelCase",

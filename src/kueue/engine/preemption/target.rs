@@ -10,7 +10,7 @@ use crate::resources::{Amount, FlavorResourceId};
 use kueue_lab_api::constants::preempted as p;
 
 /// The reason of a preemption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PreemptionReason {
     /// Prioritization in the ClusterQueue.
     InClusterQueue,

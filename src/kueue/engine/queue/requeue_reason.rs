@@ -1,12 +1,12 @@
 //! Reasons of requeues and of missing quota reservations.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use kueue_lab_api::constants::quota_reserved as q;
 
 /// The reason that an evaluated workload is requeued; decides whether it becomes active immediately
 /// or inadmissible.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequeueReason {
     /// No specific reason.
     #[default]
@@ -30,7 +30,7 @@ pub enum RequeueReason {
 }
 
 /// The reason of the QuotaReserved condition of a workload without quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QuotaReservedReason {
     /// No flavor matches it.
     NoMatchingFlavor,

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Decimal, ResourceName, resource_value};
 
@@ -124,6 +124,27 @@ impl Serialize for Amount {
         } else {
             serializer.serialize_i64(self.0)
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// An amount as it is serialized.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Serialized {
+            Bounded(i64),
+            Unlimited(Unlimited),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Unlimited {
+            Unlimited,
+        }
+        Ok(match Serialized::deserialize(deserializer)? {
+            Serialized::Bounded(value) => Amount(value),
+            Serialized::Unlimited(Unlimited::Unlimited) => Amount::UNLIMITED,
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::{Decimal, ResourceFormatter, ResourceName};
@@ -229,6 +229,13 @@ impl Serialize for Requests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let by_name: BTreeMap<&str, i64> = self.iter().map(|(n, v)| (n.as_str(), v)).collect();
         by_name.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Requests {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let by_name = BTreeMap::<ResourceName, i64>::deserialize(deserializer)?;
+        Ok(by_name.into_iter().collect())
     }
 }
 

@@ -47,5 +47,7 @@ const SECRET: &str = "kueue-webhook-server-cert";
 const METRICS_SERVICE: &str = "kueue-controller-manager-metrics-service";
 /// The Service of the visibility server.
 pub(crate) const VISIBILITY_SERVICE: (&str, &str) = (NAMESPACE, "kueue-visibility-server");
+/// The Service of the explanations.
+pub(crate) const EXPLANATION_SERVICE: (&str, &str) = (NAMESPACE, "kueue-lab-explanations");
 /// The label of the controller's Pods.
 const POD_LABEL: (&str, &str) = ("control-plane", "controller-manager");

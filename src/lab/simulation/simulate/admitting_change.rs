@@ -1,11 +1,11 @@
 //! [`AdmittingChange`]: a change of a cluster's state that admits workloads.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use kueue_lab_engine::workload::WorkloadKey;
 
 /// A higher quota or limit of one resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaIncrease {
     /// The resource.
@@ -17,7 +17,7 @@ pub struct QuotaIncrease {
 }
 
 /// A priority class of workloads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityClass {
     /// The name of the WorkloadPriorityClass.
@@ -27,7 +27,7 @@ pub struct PriorityClass {
 }
 
 /// A change that admits workloads, verified by the engine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     rename_all = "camelCase",

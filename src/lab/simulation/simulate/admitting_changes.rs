@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::admitting_change::PriorityClass;
 use super::changed_state::ChangedState;
@@ -16,7 +16,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_engine::Engine;
 
 /// The changes that were found, and the limits of the search.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmittingChanges {
     /// The changes, each of which admits the workloads alone.

@@ -6,6 +6,7 @@
 mod admitting_change;
 mod admitting_changes;
 mod changed_state;
+mod explained_workload;
 mod finish_search;
 mod live_versions;
 mod preempted_workload;
@@ -27,6 +28,7 @@ mod verified_change;
 
 pub use admitting_change::{AdmittingChange, PriorityClass, QuotaIncrease};
 pub use admitting_changes::{AdmittingChanges, admitting_changes};
+pub use explained_workload::{ExplainedWorkload, explain_workload};
 pub use live_versions::live_versions;
 pub use preempted_workload::PreemptedWorkload;
 pub use settle::RepeatedPreemption;

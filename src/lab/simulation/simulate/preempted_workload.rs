@@ -1,12 +1,12 @@
 //! [`PreemptedWorkload`]: a workload that is preempted, by which preemptor and why.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::DriverEvent;
 use kueue_lab_engine::workload::WorkloadKey;
 
 /// A workload that is preempted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreemptedWorkload {
     /// The workload.

@@ -1,6 +1,6 @@
 //! [`VerifiedChange`]: a change that admits workloads, and whom they preempt with it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::admitting_change::AdmittingChange;
 use super::preempted_workload::PreemptedWorkload;
@@ -10,7 +10,7 @@ use kueue_lab_api::list_names;
 const MAX_NAMED: usize = 3;
 
 /// A change that admits workloads, with the results of the run in which the engine verified it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedChange {
     /// The change.

@@ -1,0 +1,65 @@
+//! [`LiveExplanations`]: the explanations that a running lab serves, of the engine that decides.
+
+use http::Request;
+use kube::Client;
+use kueue_lab_engine::engine::ClusterQueueExplanation;
+use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_lab::{EXPLANATION_GROUP, EXPLANATION_VERSION};
+use kueue_lab_simulation::simulate::ExplainedWorkload;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::cli::CliError;
+use crate::cli::kubeconfig_args::request_error;
+
+/// The API of a running lab that explains Workloads and ClusterQueues.
+pub(super) struct LiveExplanations<'c> {
+    client: &'c Client,
+}
+
+impl<'c> LiveExplanations<'c> {
+    /// The API of a cluster, found by discovery. `None` if the cluster is not that of a lab with its own controller, or
+    /// denies discovery.
+    pub(super) async fn find(client: &'c Client) -> Option<Self> {
+        let path = format!("/apis/{EXPLANATION_GROUP}/{EXPLANATION_VERSION}");
+        let request = Request::get(path).body(Vec::new()).ok()?;
+        let served = client.request::<Value>(request).await;
+        served.is_ok().then_some(Self { client })
+    }
+
+    /// Explains a Workload. `None` without the right to, and if the lab does not have it.
+    ///
+    /// # Errors
+    /// The request failed for another reason.
+    pub(super) async fn workload(
+        &self,
+        key: &WorkloadKey,
+    ) -> Result<Option<ExplainedWorkload>, CliError> {
+        let path = format!("namespaces/{}/workloads/{}", key.namespace(), key.name());
+        self.get(&path).await
+    }
+
+    /// Explains a ClusterQueue. `None` without the right to, and if the lab does not have it.
+    ///
+    /// # Errors
+    /// The request failed for another reason.
+    pub(super) async fn cluster_queue(
+        &self,
+        name: &str,
+    ) -> Result<Option<ClusterQueueExplanation>, CliError> {
+        self.get(&format!("clusterqueues/{name}")).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, object: &str) -> Result<Option<T>, CliError> {
+        let path = format!("/apis/{EXPLANATION_GROUP}/{EXPLANATION_VERSION}/{object}/explanation");
+        // No object has a name that is not part of a path.
+        let Ok(request) = Request::get(path).body(Vec::new()) else {
+            return Ok(None);
+        };
+        match self.client.request::<T>(request).await {
+            Ok(explained) => Ok(Some(explained)),
+            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(None),
+            Err(error) => Err(request_error(&error)),
+        }
+    }
+}
