@@ -16,8 +16,8 @@ use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::ControllerConfig;
 use kueue_lab_install::FailurePolicy;
 use kueue_lab_lab::{Lab, LabConfig};
-use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_manager::{Operator, OperatorConfig};
+use kueue_lab_nodes::NodePools;
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_lab::{Lab, LabConfig};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

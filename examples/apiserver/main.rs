@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::Node;
 use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
+use kueue_lab_controller_manager::{ControllerManagerConfig, workload_controllers};
 use kueue_lab_controller_runtime::{Api, Context, Informer};
-use kueue_lab_machines::{MachinesConfig, controller_manager, workload_controllers};
 
 #[derive(Parser)]
 struct Args {
@@ -34,10 +34,10 @@ async fn main() -> anyhow::Result<()> {
     };
     let serving = server.serve(options).await?;
     let context = Context::new(server.client(), clock, entropy);
-    let config = MachinesConfig::embedded();
+    let config = ControllerManagerConfig::ALL;
     let pods = workload_controllers::pod_informer(&context);
     let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
-    let controllers = controller_manager::start(&context, &context, &config, &pods, &nodes);
+    let controllers = kueue_lab_controller_manager::start(&context, config, &pods, &nodes);
     if let Some(publisher) = controllers.root_ca_publisher {
         publisher.set_root_ca(serving.certificate_authority_pem());
     }

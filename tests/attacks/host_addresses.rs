@@ -7,7 +7,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{Lab, LabConfig};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -10,9 +10,9 @@ use kube::{Api, Client, Resource};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_manager::{ControllerManagerConfig, workload_controllers};
 use kueue_lab_controller_runtime::{Context, Informer};
-use kueue_lab_machines::MachinesConfig;
-use kueue_lab_machines::{controller_manager, pods, workload_controllers};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -32,11 +32,11 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
         let context = Context::new(client.clone(), clock.clone(), entropy);
-        let config = MachinesConfig::embedded();
+        let config = ControllerManagerConfig::ALL;
         let pods = workload_controllers::pod_informer(&context);
         let nodes = Informer::builder(kueue_lab_controller_runtime::Api::all(client.clone()))
             .start(&context);
-        controller_manager::start(&context, &context, &config, &pods, &nodes);
+        kueue_lab_controller_manager::start(&context, config, &pods, &nodes);
         let cluster = TestCluster {
             client,
             clock,

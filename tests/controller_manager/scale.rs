@@ -34,7 +34,7 @@ fn a_thousand_jobs_at_once() {
                     .await
                     .unwrap();
                 let done = |j: &&Job| {
-                    kueue_lab_machines::workload_controllers::job::conditions::is_finished(j)
+                    kueue_lab_controller_manager::workload_controllers::job::conditions::is_finished(j)
                 };
                 (jobs.iter().filter(done).count() == 1000).then_some(())
             })

@@ -12,7 +12,7 @@ use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_apiserver::{ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
-use kueue_lab_machines::kubelet::{KubeletOptions, NodeScope};
+use kueue_lab_kubelet::{KubeletOptions, NodeScope};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use serde_json::{Value, json};
 

@@ -16,8 +16,8 @@ use kueue_lab_controller_runtime::Context;
 use kueue_lab_install::{
     CertRotator, FailurePolicy, Installer, NAMESPACE, WebhookEndpoint, WebhookRoute,
 };
-use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_nodes::NodePools;
 use kueue_lab_webhooks::{AdmissionHandler, WebhookServer};
 use serde_json::{Value, json};
 

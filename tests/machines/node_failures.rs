@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use serde_json::json;
 
 use super::cluster_fixture::*;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::resource::v1::ResourceSlice;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use serde_json::json;
 
 use super::cluster_fixture::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use kueue_lab_machines::kubelet::LogQuery;
+use kueue_lab_kubelet::LogQuery;
 use serde_json::json;
 
 use super::cluster_fixture::*;

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::DeleteParams;
 use kueue_lab_controller_runtime::ObjectKey;
-use kueue_lab_machines::kubelet::Kubelet;
+use kueue_lab_kubelet::Kubelet;
 use kueue_lab_streaming::remote_command::{
     CommandError, ContainerStreams, RemoteCommand, StreamOptions,
 };

@@ -13,7 +13,7 @@ use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller_runtime::Api;
 use kueue_lab_lab::{ClusterRole, KueueConfig, Lab, LabConfig};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use serde_json::{Value, json};
 
 use crate::objects::{KindNames, condition, definition, namespace, resource};

@@ -14,8 +14,8 @@ use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_controller_runtime::{Api, Change, Context, Informer};
 use kueue_lab_lab::JobWebhooksPlugin;
-use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_nodes::NodePools;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Configuration of the machines: which parts run, and how.
 
-use super::kubelet::{KubeletOptions, NodeScope};
-use super::nodes::ClusterType;
+use kueue_lab_controller_manager::ControllerManagerConfig;
+use kueue_lab_kubelet::{KubeletOptions, NodeScope};
+use kueue_lab_nodes::ClusterType;
 
 /// Switches for each part. On a real cluster the lab runs only its nodes and their kubelets; on the
 /// embedded one everything.
@@ -18,14 +19,8 @@ pub struct MachinesConfig {
     /// The nodes are those of an imported cluster, whose autoscaler may add some that are not known: a
     /// ProvisioningRequest without capacity stays open while there are no pools.
     pub imported_nodes: bool,
-    /// Job, ReplicaSet, Deployment, StatefulSet, CronJob and DaemonSet controllers.
-    pub workload_controllers: bool,
-    /// Garbage collection of objects whose owners are gone, and of orphaned pods.
-    pub garbage_collection: bool,
-    /// Namespace deletion, default service accounts, root CA config maps.
-    pub namespaces: bool,
-    /// Endpoints, quota status, disruption budgets, volume binding, aggregated ClusterRoles.
-    pub status_controllers: bool,
+    /// The controllers of the controller manager.
+    pub controllers: ControllerManagerConfig,
     /// Stand-ins for job operators, such as KubeRay and JobSet.
     pub operators: bool,
     /// Taint nodes that stopped reporting, and evict the pods of tainted nodes.
@@ -48,10 +43,7 @@ impl MachinesConfig {
             kubelet: true,
             autoscaler: true,
             imported_nodes: false,
-            workload_controllers: true,
-            garbage_collection: true,
-            namespaces: true,
-            status_controllers: true,
+            controllers: ControllerManagerConfig::ALL,
             operators: true,
             node_lifecycle: true,
             sparse_heartbeats: false,
@@ -70,10 +62,7 @@ impl MachinesConfig {
             scheduler: false,
             kubelet: false,
             autoscaler: false,
-            workload_controllers: false,
-            garbage_collection: false,
-            namespaces: false,
-            status_controllers: false,
+            controllers: ControllerManagerConfig::NONE,
             operators: false,
             node_lifecycle: false,
             ..Self::embedded()
@@ -88,10 +77,7 @@ impl MachinesConfig {
             autoscaler: true,
             imported_nodes: false,
             scheduler: false,
-            workload_controllers: false,
-            garbage_collection: false,
-            namespaces: false,
-            status_controllers: false,
+            controllers: ControllerManagerConfig::NONE,
             operators: false,
             node_lifecycle: false,
             sparse_heartbeats: false,

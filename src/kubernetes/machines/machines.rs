@@ -7,20 +7,24 @@ use std::sync::{Arc, OnceLock};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use tokio::sync::watch;
 
-use crate::autoscaler::Autoscaler;
 use crate::config::MachinesConfig;
-use crate::controller_manager::ControllerManager;
-use crate::kubelet::{CONTROL_PLANE_NODE, ControlPlane, Kubelet, LogStore};
-use crate::nodes::{
-    ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
-};
-use crate::resource_claims::ResourceClaimInformers;
-use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
+use kueue_lab_autoscaler::Autoscaler;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
+use kueue_lab_component_helpers::resource_claims::ResourceClaimInformers;
+use kueue_lab_controller_manager::ControllerManager;
+use kueue_lab_controller_manager::workload_controllers;
 use kueue_lab_controller_runtime::{Api, ComponentClients, Context, Informer};
 use kueue_lab_host::HostAddresses;
+use kueue_lab_kubelet::{CONTROL_PLANE_NODE, ControlPlane, Kubelet, LogStore};
+use kueue_lab_nodes::{
+    ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
+};
 use kueue_lab_skylet::JobsController;
+use {
+    kueue_lab_autoscaler as autoscaler, kueue_lab_controller_manager as controller_manager,
+    kueue_lab_nodes as nodes, kueue_lab_operators as operators, kueue_lab_scheduler as scheduler,
+};
 
 /// The running machines of a cluster.
 pub struct Machines {
@@ -81,7 +85,7 @@ impl Machines {
         let has_others = cluster_type == ClusterType::Remote;
         let fake_gpus =
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
-        let devices = match config.scheduler || config.status_controllers {
+        let devices = match config.scheduler || config.controllers.status_controllers {
             true => ResourceClaimInformers::start(&context).await,
             false => None,
         };
@@ -147,7 +151,7 @@ impl Machines {
     /// Creates the ServiceAccount `default` in each namespace without one, if namespaces are managed here. The
     /// controller manager creates those of later namespaces.
     pub async fn create_service_accounts(&self) {
-        if self.config.namespaces {
+        if self.config.controllers.namespaces {
             controller_manager::create_service_accounts(&self.context.client).await;
         }
     }
@@ -165,20 +169,27 @@ impl Machines {
                 nodes::ttl_controller::start(context, nodes);
             }
             if let Some(devices) = &self.devices
-                && self.config.status_controllers
+                && self.config.controllers.status_controllers
             {
                 let claims = &devices.claims;
                 controller_manager::start_resource_claims(&self.context, &self.pods, claims);
                 let (context, pods) = (&self.context, &self.pods);
                 controller_manager::start_device_taint_eviction(context, pods, devices);
             }
-            controller_manager::start(
-                &self.context,
-                &self.operators,
-                &self.config,
-                &self.pods,
-                &self.nodes,
-            )
+            let config = self.config.controllers;
+            let controllers =
+                controller_manager::start(&self.context, config, &self.pods, &self.nodes);
+            if let Some(shared) = &controllers.shared
+                && self.config.operators
+            {
+                operators::start(
+                    &self.operators,
+                    &shared.recorder,
+                    &shared.pods,
+                    &shared.jobs,
+                );
+            }
+            controllers
         });
     }
 

@@ -12,7 +12,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_host::HostAddresses;
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use kueue_lab_presets::SaveReview;
 
 /// Configuration of a lab.

@@ -10,7 +10,7 @@ use kueue_lab_cluster::plugins::{
     PodLogRequest, PodReference, PortForwarder, RemoteCommand, StartError, StreamOptions,
 };
 use kueue_lab_controller_runtime::ObjectKey;
-use kueue_lab_machines::kubelet::{Kubelet, LogError, LogQuery};
+use kueue_lab_kubelet::{Kubelet, LogError, LogQuery};
 
 /// The kubelets of the lab's nodes.
 pub(super) struct LabKubelets {

@@ -62,8 +62,8 @@ pub use kueue_lab_cluster::{
     RequestLimits, StartRecord, context_names, error_chain, in_cluster, limits as cluster_limits,
     read_default_kubeconfig, read_kubeconfig,
 };
-pub use kueue_lab_machines::kubelet::limits as container_limits;
-pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
+pub use kueue_lab_kubelet::limits as container_limits;
+pub use kueue_lab_nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;
 pub use lab_kinds::{

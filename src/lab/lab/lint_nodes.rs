@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 
-use kueue_lab_machines::nodes::{NodePool, NodePools, is_managed};
+use kueue_lab_nodes::{NodePool, NodePools, is_managed};
 use kueue_lab_presets::LabNode;
 use kueue_lab_quantity::Quantity;
 

@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::lint_nodes::{cluster_nodes, pool_nodes};
 use kueue_lab_machines::Machines;
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use kueue_lab_presets::LabNode;
 
 /// The sources of the node pools. Clones share them.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::node_pool_sources::NodePoolSources;
 use kueue_lab_controller_runtime::Context;
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use kueue_lab_presets::{FileWatcher, folders_of_file};
 
 /// Watches the file in the tasks of `context`.

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind, SchemaSource};
-use kueue_lab_machines::operators::crds;
+use kueue_lab_operators::crds;
 
 /// The definitions of all kinds, each with the builder of its CustomResourceDefinition.
 pub(super) fn definitions() -> Vec<PreinstalledKind> {

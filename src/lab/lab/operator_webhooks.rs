@@ -6,7 +6,7 @@ use serde_json::Value;
 use kueue_lab_cluster::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
 };
-use kueue_lab_machines::operators::webhooks;
+use kueue_lab_operators::webhooks;
 
 /// Defaulting of the kinds of job operators.
 pub(super) struct OperatorWebhooks;

@@ -10,7 +10,7 @@ use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
 use crate::worker_clusters::WorkerClusters;
 use kueue_lab_api::config::{CONFIG_MAP_KEY, Configuration, FeatureGates, load};
-use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_nodes::NodePools;
 use kueue_lab_presets::{
     Finding, IgnoredSettings, LabNode, LabSettings, PresetSettings, Sample, SchedulingHold,
     SourceFile, WorkersOfPreset,

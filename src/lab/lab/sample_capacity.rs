@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_machines::nodes::{NodePool, NodePools};
+use kueue_lab_nodes::{NodePool, NodePools};
 use kueue_lab_presets::{Finding, Sample, SourceFile};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Limits, Node, Position, documents};

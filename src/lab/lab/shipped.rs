@@ -218,7 +218,7 @@ mod tests {
     use crate::lint_nodes::pool_nodes;
     use crate::preset_lab_settings::read_pools;
     use kueue_lab_controller::ControllerConfig;
-    use kueue_lab_machines::nodes::NodePools;
+    use kueue_lab_nodes::NodePools;
     use kueue_lab_presets::{BaseConfiguration, check_preset, list, read};
     use kueue_lab_skypilot::Task;
 

@@ -8,7 +8,7 @@ use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_json::ValueExt;
-use kueue_lab_machines::kubelet::READY_ANNOTATION;
+use kueue_lab_kubelet::READY_ANNOTATION;
 use serde_json::{Value, json};
 
 use super::action_error::ActionError;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::duration::ScenarioDuration;
 use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
-use kueue_lab_machines::kubelet::READY_ANNOTATION;
+use kueue_lab_kubelet::READY_ANNOTATION;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Located, Position, Problem};
 

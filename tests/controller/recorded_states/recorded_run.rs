@@ -14,7 +14,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_lab::{Lab, LabConfig, NodePools};
-use kueue_lab_machines::nodes::NodePool;
+use kueue_lab_nodes::NodePool;
 use kueue_lab_testing::recordings;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use kueue_lab_cluster::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
 };
 use kueue_lab_controller::visibility;
-use kueue_lab_machines::kubelet::CONTROL_PLANE_NODE;
+use kueue_lab_kubelet::CONTROL_PLANE_NODE;
 
 const CRDS: &str = "customresourcedefinitions";
 const API_SERVICES: &str = "apiservices";

@@ -17,7 +17,7 @@ use super::{CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL};
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_controller::ControllerConfig;
 use kueue_lab_controller_runtime::{Api, Context};
-use kueue_lab_machines::kubelet::{ContainerProcess, ControlPlane, PodConnection};
+use kueue_lab_kubelet::{ContainerProcess, ControlPlane, PodConnection};
 use kueue_lab_shell::{Program, Step};
 
 /// The processes of the controller manager's Pods.

@@ -15,7 +15,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::{Api, PostParams};
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_http::{memory_connection, serve_http1, text_response};
-use kueue_lab_machines::kubelet::PodConnection;
+use kueue_lab_kubelet::PodConnection;
 use kueue_lab_metrics::CONTENT_TYPE as METRICS_CONTENT_TYPE;
 use kueue_lab_webhooks::{CertificateBundle, CertificateLifetimes, ServingCertificate};
 use tokio_rustls::TlsAcceptor;

@@ -1,0 +1,421 @@
+//! The network of pods, Services and nodes: names, addresses and connections.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{HOST, HeaderValue};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::ResourceExt;
+use kube::api::ListParams;
+use kueue_lab_container::{CertificateAuthorities, InsecureTls, RequestError};
+use kueue_lab_host::HostAddresses;
+use kueue_lab_http::{TlsConnectError, connect_tls, connect_tls_insecure};
+use kueue_lab_streaming::port_forward::PodConnection;
+
+use super::container_runtime::container_spec;
+use super::pod_server::{self, ServerContext, pod_server};
+use super::pod_workers::Kubelet;
+use super::simulated_container::ContainerPhase;
+use kueue_lab_component_helpers::pods::is_terminal;
+use kueue_lab_controller_runtime::{Api, ObjectKey};
+
+/// The Service of the API server in the namespace default, and its EndpointSlice.
+const API_SERVER: &str = "kubernetes";
+/// Maximum size of a response to a command in a container, in bytes.
+const RESPONSE: usize = 16 << 20;
+/// The domain of the cluster.
+const CLUSTER_DOMAIN: &str = ".cluster.local";
+
+/// An endpoint of a Service.
+#[derive(Clone, Copy)]
+struct Endpoint {
+    address: IpAddr,
+    port: u16,
+    is_api_server: bool,
+}
+
+fn pod_ip(pod: &Pod) -> Option<IpAddr> {
+    pod.status.as_ref()?.pod_ip.as_deref()?.parse().ok()
+}
+
+fn no_route(address: IpAddr, port: u16) -> String {
+    format!("dial tcp {address}:{port}: connect: no route to host")
+}
+
+fn refused(address: IpAddr, port: u16) -> String {
+    format!("dial tcp {address}:{port}: connect: connection refused")
+}
+
+impl Kubelet {
+    /// Connects to an address of the cluster: a pod, a Service, or a process of this machine that
+    /// [`HostAddresses`] permits.
+    ///
+    /// # Errors
+    /// The text of the error as Go words it.
+    pub async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+        self.dial_from(None, address, port).await
+    }
+
+    /// [`Self::dial`] of a pod with the address `client`, or of the API server.
+    async fn dial_from(
+        &self,
+        client: Option<IpAddr>,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<PodConnection, String> {
+        if HostAddresses::is_of_host(address) {
+            return self.connect_to_process(address, port).await;
+        }
+        if let Some(connection) = self.connect_to_ip(address, port, client) {
+            return connection.ok_or_else(|| refused(address, port));
+        }
+        match self.service_endpoint(address, port).await {
+            Some(Some(Endpoint {
+                address,
+                port,
+                is_api_server,
+            })) if is_api_server || HostAddresses::is_of_host(address) => {
+                self.connect_to_process(address, port).await
+            }
+            Some(Some(Endpoint { address, port, .. })) => {
+                let connection = self.connect_to_ip(address, port, client).flatten();
+                connection.ok_or_else(|| refused(address, port))
+            }
+            Some(None) => Err(refused(address, port)),
+            None => Err(no_route(address, port)),
+        }
+    }
+
+    /// Connects to a process on this machine: one that the lab permits, or a Pod in the network of a node
+    /// that is this machine.
+    async fn connect_to_process(
+        &self,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<PodConnection, String> {
+        let target = SocketAddr::new(address, port);
+        let addresses = self.host_addresses();
+        let is_permitted = addresses.permits(target)
+            || (addresses.is_node(address) && self.is_host_network_pod(address));
+        if !is_permitted {
+            return Err(refused(address, port));
+        }
+        match kueue_lab_host::connect(&addresses, target).await {
+            Ok(connection) => Ok(Box::new(connection)),
+            Err(_) => Err(refused(address, port)),
+        }
+    }
+
+    /// Whether a pod has this address of its node.
+    fn is_host_network_pod(&self, address: IpAddr) -> bool {
+        let pods = self.shared().pods.list();
+        pods.iter().any(|pod| {
+            let spec = pod.spec.as_ref();
+            pod_ip(pod) == Some(address) && spec.and_then(|s| s.host_network) == Some(true)
+        })
+    }
+
+    /// Connects to a pod by its address, which the pods of the host network share: `None` if there is
+    /// no such pod, and `Some(None)` if none listens on the port.
+    fn connect_to_ip(
+        &self,
+        address: IpAddr,
+        port: u16,
+        client: Option<IpAddr>,
+    ) -> Option<Option<PodConnection>> {
+        let pods = self.shared().pods.list();
+        let with_ip = pods
+            .iter()
+            .filter(|pod| pod_ip(pod) == Some(address) && !is_terminal(pod));
+        let mut with_ip = with_ip.map(|pod| ObjectKey::of(&**pod)).peekable();
+        with_ip.peek()?;
+        Some(with_ip.find_map(|key| self.connect_to_pod(&key, port, client)))
+    }
+
+    /// Connects to a server in a pod; `None` if no container listens on the port.
+    pub(super) fn connect_to_pod(
+        &self,
+        key: &ObjectKey,
+        port: u16,
+        client: Option<IpAddr>,
+    ) -> Option<PodConnection> {
+        let shared = self.shared();
+        let pod = shared.pods.get(key)?;
+        let uid = pod.metadata.uid.clone()?;
+        let running: Vec<_> = {
+            let simulated = shared.simulated_pods.lock();
+            let simulated = simulated
+                .get(key)
+                .filter(|simulated| simulated.uid == uid)?;
+            let running = simulated.containers.iter();
+            let running = running.filter(|c| matches!(c.phase, ContainerPhase::Running { .. }));
+            running
+                .map(|c| (c.name.clone(), c.process.clone()))
+                .collect()
+        };
+        for (name, process) in running {
+            if let Some(process) = process {
+                match process.connect(port, client) {
+                    None => continue,
+                    connection => return connection,
+                }
+            }
+            let spec = container_spec(&pod, &name)?;
+            let Some(server) = pod_server(&spec, port) else {
+                continue;
+            };
+            let ended = shared.logs.ended(&uid, &name)?;
+            let context = ServerContext {
+                kubelet: self.clone(),
+                key: key.clone(),
+                uid: uid.clone(),
+                container: name,
+                client: client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            };
+            return Some(pod_server::serve(server, context, ended));
+        }
+        None
+    }
+
+    /// The endpoint of a Service with this cluster IP: `None` if there is no such Service, and
+    /// `Some(None)` if it has no endpoint for the port.
+    async fn service_endpoint(&self, address: IpAddr, port: u16) -> Option<Option<Endpoint>> {
+        let client = self.shared().context.client.clone();
+        let services: Api<Service> = Api::all(client.clone());
+        let services = services.list(&ListParams::default()).await.ok()?;
+        let text = address.to_string();
+        let mut services = services.items.into_iter();
+        let service = services.find(|service| {
+            let spec = service.spec.as_ref();
+            spec.and_then(|s| s.cluster_ip.as_deref()) == Some(&text)
+        })?;
+        let spec = service.spec.as_ref()?;
+        let mut ports = spec.ports.iter().flatten();
+        let Some(port) = ports.find(|known| known.port == i32::from(port)) else {
+            return Some(None);
+        };
+        let namespace = service.namespace().unwrap_or_default();
+        let slices: Api<EndpointSlice> = Api::namespaced(client, &namespace);
+        let selector = format!("kubernetes.io/service-name={}", service.name_any());
+        let slices = slices
+            .list(&ListParams::default().labels(&selector))
+            .await
+            .ok()?;
+        // The API server writes the slice of its Service.
+        let is_api_server = namespace == "default" && service.name_any() == API_SERVER;
+        let is_trusted = |slice: &&EndpointSlice| !is_api_server || slice.name_any() == API_SERVER;
+        let mut endpoints = Vec::new();
+        for slice in slices.items.iter().filter(is_trusted) {
+            let mut ports = slice.ports.iter().flatten();
+            let wanted = port.name.as_deref().unwrap_or_default();
+            let target = ports.find(|known| known.name.as_deref().unwrap_or_default() == wanted);
+            let target = target.and_then(|known| u16::try_from(known.port?).ok());
+            let Some(target) = target else { continue };
+            for endpoint in slice.endpoints.iter().flatten() {
+                let ready = endpoint.conditions.as_ref().and_then(|c| c.ready);
+                let address = endpoint.addresses.first().and_then(|a| a.parse().ok());
+                if let (Some(address), true) = (address, ready != Some(false)) {
+                    endpoints.push(Endpoint {
+                        address,
+                        port: target,
+                        is_api_server,
+                    });
+                }
+            }
+        }
+        let unit = self.shared().context.entropy.unit();
+        let index = (unit * endpoints.len() as f64) as usize;
+        Some(endpoints.get(index).copied())
+    }
+
+    /// Whether a host name and a port, as a pod of the namespace of `client` names them, lead to `pod`.
+    pub(super) async fn is_address_of(
+        &self,
+        client: &ObjectKey,
+        host: &str,
+        port: u16,
+        pod: &ObjectKey,
+    ) -> bool {
+        let addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => match host.split_once('.') {
+                None => self.service_addresses(&client.namespace, host).await,
+                Some(_) => self.resolve(pod, host).await,
+            },
+        };
+        let own = self.shared().pods.get(pod).and_then(|pod| pod_ip(&pod));
+        for address in addresses {
+            let target = match self.service_endpoint(address, port).await {
+                Some(endpoint) => endpoint.map(|endpoint| endpoint.address),
+                None => Some(address),
+            };
+            if target.is_some() && target == own {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The addresses of a host name in a pod.
+    pub(super) async fn resolve(&self, key: &ObjectKey, host: &str) -> Vec<IpAddr> {
+        let host = host.trim_end_matches('.');
+        if let Ok(address) = host.trim_matches(['[', ']']).parse() {
+            return vec![address];
+        }
+        let Some(pod) = self.shared().pods.get(key) else {
+            return Vec::new();
+        };
+        let own = pod.spec.as_ref().and_then(|s| s.hostname.clone());
+        let own = own.unwrap_or_else(|| pod.name_any());
+        if host == "localhost" || host == own {
+            return match host {
+                "localhost" => vec![Ipv4Addr::LOCALHOST.into()],
+                _ => pod_ip(&pod).into_iter().collect(),
+            };
+        }
+        let name = host.strip_suffix(CLUSTER_DOMAIN).unwrap_or(host);
+        let name = name.strip_suffix(".svc").unwrap_or(name);
+        let parts: Vec<&str> = name.split('.').collect();
+        let namespace = key.namespace.as_str();
+        match parts[..] {
+            [service] => self.service_addresses(namespace, service).await,
+            [first, second] => {
+                let addresses = self.service_addresses(second, first).await;
+                match addresses.is_empty() {
+                    // `POD.SERVICE` in the own namespace.
+                    true => self.pod_of_service(namespace, second, first),
+                    false => addresses,
+                }
+            }
+            [pod, service, namespace] => self.pod_of_service(namespace, service, pod),
+            _ => Vec::new(),
+        }
+    }
+
+    async fn service_addresses(&self, namespace: &str, name: &str) -> Vec<IpAddr> {
+        let client = self.shared().context.client.clone();
+        let api: Api<Service> = Api::namespaced(client.clone(), namespace);
+        let Some(service) = api.get_opt(name).await.ok().flatten() else {
+            return Vec::new();
+        };
+        let ip = service.spec.and_then(|s| s.cluster_ip);
+        if let Some(address) = ip.as_deref().and_then(|ip| ip.parse().ok()) {
+            return vec![address];
+        }
+        let slices: Api<EndpointSlice> = Api::namespaced(client, namespace);
+        let selector = format!("kubernetes.io/service-name={name}");
+        let slices = slices.list(&ListParams::default().labels(&selector)).await;
+        let slices = slices.map(|list| list.items).unwrap_or_default();
+        let endpoints = slices
+            .iter()
+            .flat_map(|slice| slice.endpoints.iter().flatten());
+        let addresses = endpoints.flat_map(|endpoint| &endpoint.addresses);
+        addresses
+            .filter_map(|address| address.parse().ok())
+            .collect()
+    }
+
+    /// A pod by its host name in the subdomain of a headless Service.
+    fn pod_of_service(&self, namespace: &str, service: &str, hostname: &str) -> Vec<IpAddr> {
+        let pods = self.shared().pods.list_namespace(namespace);
+        let found = pods.iter().find(|pod: &&Arc<Pod>| {
+            pod.spec.as_ref().is_some_and(|spec| {
+                spec.subdomain.as_deref() == Some(service)
+                    && spec.hostname.as_deref() == Some(hostname)
+            })
+        });
+        found.and_then(|pod| pod_ip(pod)).into_iter().collect()
+    }
+
+    /// Sends an HTTP request of a pod.
+    pub(super) async fn request(
+        &self,
+        key: &ObjectKey,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, RequestError> {
+        let uri = request.uri().clone();
+        let host = uri.host().unwrap_or_default().to_owned();
+        let is_tls = uri.scheme_str() == Some("https");
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let addresses = self.resolve(key, &host).await;
+        let Some(address) = addresses.first().copied() else {
+            return Err(RequestError::UnknownHost(host));
+        };
+        let own = self.shared().pods.get(key).and_then(|pod| pod_ip(&pod));
+        let own = own.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let failed = |why: &str| {
+            RequestError::Connect(format!(
+                "Failed to connect to {host} port {port} after 0 ms: {why}"
+            ))
+        };
+        let connection = if address.is_loopback() || own == address {
+            // A pod with the address of another one on a full node reaches itself.
+            self.connect_to_pod(key, port, Some(address))
+                .ok_or_else(|| failed("Couldn't connect to server"))?
+        } else {
+            let connection = self.dial_from(Some(own), address, port).await;
+            connection.map_err(|error| match error.ends_with("no route to host") {
+                true => failed("No route to host"),
+                false => failed("Couldn't connect to server"),
+            })?
+        };
+        let connection: PodConnection = match is_tls {
+            true => {
+                let no_tls = || {
+                    let error = "error:0A00010B:SSL routines::wrong version number";
+                    RequestError::Tls(error.into())
+                };
+                let extensions = request.extensions();
+                if extensions.get::<InsecureTls>().is_some() {
+                    let connection = connect_tls_insecure(connection, &host).await;
+                    Box::new(connection.map_err(|_| no_tls())?)
+                } else {
+                    let Some(authorities) = extensions.get::<CertificateAuthorities>() else {
+                        return Err(RequestError::UnknownIssuer);
+                    };
+                    let connection = connect_tls(connection, &host, &authorities.0).await;
+                    Box::new(connection.map_err(|error| match error {
+                        TlsConnectError::Authorities => RequestError::InvalidAuthorities,
+                        TlsConnectError::UnknownIssuer => RequestError::UnknownIssuer,
+                        TlsConnectError::Name => RequestError::WrongName(host.clone()),
+                        TlsConnectError::Io(_) => no_tls(),
+                    })?)
+                }
+            }
+            false => connection,
+        };
+        send(connection, request)
+            .await
+            .ok_or(RequestError::EmptyReply)
+    }
+}
+
+/// Sends a request over a connection, and reads the response.
+async fn send(connection: PodConnection, request: Request<Bytes>) -> Option<Response<Bytes>> {
+    let (mut head, body) = request.into_parts();
+    let authority = head.uri.authority().map(|a| a.as_str().to_owned());
+    let host = HeaderValue::from_str(&authority?).ok()?;
+    head.headers.entry(HOST).or_insert(host);
+    let path = head.uri.path_and_query().map_or("/", |p| p.as_str());
+    head.uri = path.parse::<Uri>().ok()?;
+    let request = Request::from_parts(head, Full::new(body));
+    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(connection));
+    let (mut sender, connection) = handshake.await.ok()?;
+    let exchange = async {
+        let response = sender.send_request(request).await.ok()?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, RESPONSE).collect().await.ok()?;
+        Some(Response::from_parts(head, body.to_bytes()))
+    };
+    tokio::pin!(exchange);
+    tokio::select! {
+        response = &mut exchange => response,
+        // The response may be complete when the connection ends.
+        _ = connection => exchange.await,
+    }
+}
