@@ -85,7 +85,7 @@ fn a_stopped_cluster_queue_keeps_its_workloads_pending() {
         expected_condition("Suspended", "ClusterQueue queue-0 is inactive")
     );
     let readiness = lab.engine.active_condition("queue-0");
-    assert_eq!((readiness.active, readiness.reason), (false, "Stopped"));
+    assert_eq!((readiness.active, readiness.reason.as_ref()), (false, "Stopped"));
     assert_eq!(readiness.message, "Can't admit new workloads: is stopped.");
     let now = lab.now;
     lab.engine
