@@ -1,5 +1,6 @@
 //! [`FieldError`]: upstream's `field.Error`.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::bad_value::go_quote;
@@ -161,15 +162,12 @@ impl std::error::Error for FieldError {}
 /// All errors in one line: one as it is, several in brackets, without repetitions (upstream's
 /// `ErrorList.ToAggregate`).
 pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let mut seen = HashSet::new();
+    let texts = all.iter().map(String::as_str);
+    let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
     match texts.as_slice() {
-        [one] => one.clone(),
+        [one] => (*one).to_owned(),
         many => format!("[{}]", many.join(", ")),
     }
 }

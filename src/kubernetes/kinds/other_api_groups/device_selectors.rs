@@ -75,7 +75,7 @@ fn declarations() -> Declarations<'static> {
     ];
     let fields = fields.map(|(name, of)| (name.to_owned(), of));
     Declarations {
-        variables: vec![("device".into(), Type::Fields(fields.into()))],
+        variables: vec![("device".into(), Type::Fields(Vec::from(fields).into()))],
         has_authorizer_functions: false,
         has_patch_types: false,
     }

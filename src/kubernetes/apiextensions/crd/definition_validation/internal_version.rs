@@ -114,16 +114,28 @@ pub(super) fn rule(rule: &Value) -> String {
     )
 }
 
+/// The fields that the internal type keeps at the top if they are equal in all versions.
+const OWN_FIELDS: [&str; 4] = [
+    "schema",
+    "subresources",
+    "additionalPrinterColumns",
+    "selectableFields",
+];
+
 /// Prints the versions of a spec without the values equal in all versions, which the internal type
 /// keeps in top-level fields.
 pub(super) fn versions(versions: &[Value]) -> String {
     if versions.is_empty() {
         return "null".into();
     }
+    let differ = |field: &str| {
+        let first = versions.first().and_then(|v| v.get(field));
+        versions.iter().any(|v| v.get(field) != first)
+    };
+    let differing: Vec<&str> = OWN_FIELDS.into_iter().filter(|f| differ(f)).collect();
     let own = |version: &Value, field: &str| {
-        let value = version.get(field).cloned();
-        let common = versions.iter().all(|v| v.get(field) == version.get(field));
-        value.filter(|_| !common)
+        let value = version.get(field).filter(|_| differing.contains(&field));
+        value.cloned()
     };
     array(versions.iter().map(|v| {
         let columns = own(v, "additionalPrinterColumns");

@@ -1,6 +1,6 @@
 //! Validation of the spec of a CustomResourceDefinition: group, names and versions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -13,17 +13,26 @@ use kueue_lab_json::ValueExt;
 /// Maximum number of selectable fields of a version.
 const MAX_SELECTABLE: usize = 8;
 
-/// The top-level fields of the internal version: values that are equal in all versions.
-struct TopLevelFields<'v> {
-    versions: &'v [Value],
+/// The top-level fields of the internal version: whether their values are equal in all versions.
+struct TopLevelFields {
+    schema: bool,
+    subresources: bool,
+    additional_printer_columns: bool,
+    selectable_fields: bool,
 }
 
-impl<'v> TopLevelFields<'v> {
-    /// The value of a field that is equal in all versions; `None` if they differ.
-    fn get(&self, field: &str) -> Option<&'v Value> {
-        let (first, rest) = self.versions.split_first()?;
-        let value = first.at(field);
-        rest.iter().all(|v| v.at(field) == value).then_some(value)
+impl TopLevelFields {
+    fn of(versions: &[Value]) -> Self {
+        let is_common = |field: &str| match versions.split_first() {
+            Some((first, rest)) => rest.iter().all(|v| v.at(field) == first.at(field)),
+            None => false,
+        };
+        Self {
+            schema: is_common("/schema"),
+            subresources: is_common("/subresources"),
+            additional_printer_columns: is_common("/additionalPrinterColumns"),
+            selectable_fields: is_common("/selectableFields"),
+        }
     }
 }
 
@@ -34,7 +43,8 @@ pub(super) fn check(
     errors: &mut ErrorList,
 ) {
     let versions = spec.list("/versions");
-    let common = TopLevelFields { versions };
+    let common = TopLevelFields::of(versions);
+    let old_versions = OldVersions::of(old);
     let versions_path = path.child("versions");
     group(spec.text("/group"), &path.child("group"), errors);
     errors.required_one_of(
@@ -57,22 +67,22 @@ pub(super) fn check(
         names::validate_label(version.text("/name"), &here.child("name"), errors);
         let validator = VersionValidator {
             version,
-            old: before(old, version),
+            old: old_versions.get(version),
             status: has_status(version),
         };
         deprecation(version, &here.child("deprecationWarning"), errors);
-        if common.get("/schema").is_none() {
+        if !common.schema {
             validator.schema(&here.child("schema"), errors);
         }
-        if common.get("/subresources").is_none() {
+        if !common.subresources {
             validator.subresources(&here.child("subresources"), errors);
         }
-        if common.get("/additionalPrinterColumns").is_none() {
+        if !common.additional_printer_columns {
             validator.columns(&here.child("additionalPrinterColumns"), errors);
         }
-        if common.get("/selectableFields").is_none() {
+        if !common.selectable_fields {
             let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-            let above = common.get("/schema").is_some();
+            let above = common.schema;
             validator.selectable(
                 &here.child("selectableFields"),
                 above.then_some(detail),
@@ -91,21 +101,21 @@ pub(super) fn check(
     };
     let validator = VersionValidator {
         version,
-        old: before(old, version),
+        old: old_versions.get(version),
         status: versions.iter().any(has_status),
     };
-    if common.get("/schema").is_some() {
+    if common.schema {
         validator.schema(&path.child("validation"), errors);
     }
-    if common.get("/subresources").is_some() {
+    if common.subresources {
         validator.subresources(&path.child("subresources"), errors);
     }
-    if common.get("/additionalPrinterColumns").is_some() {
+    if common.additional_printer_columns {
         validator.columns(&path.child("additionalPrinterColumns"), errors);
     }
-    if common.get("/selectableFields").is_some() {
+    if common.selectable_fields {
         let detail = "may only be set when validations.schema is included";
-        let apart = common.get("/schema").is_none();
+        let apart = !common.schema;
         validator.selectable(
             &path.child("selectableFields"),
             apart.then_some(detail),
@@ -141,12 +151,21 @@ fn has_defaults(version: &Value) -> bool {
     found
 }
 
-/// The version of the same name in the old definition.
-fn before<'v>(old: Option<&'v Value>, version: &Value) -> Option<&'v Value> {
-    let versions = old?.list("/versions").iter();
-    versions
-        .into_iter()
-        .find(|v| v.at("/name") == version.at("/name"))
+/// The versions of the old definition by name.
+struct OldVersions<'v>(HashMap<&'v Value, &'v Value>);
+
+impl<'v> OldVersions<'v> {
+    fn of(old: Option<&'v Value>) -> Self {
+        let versions = old.map_or(&[][..], |old| old.list("/versions"));
+        let versions = versions
+            .iter()
+            .map(|version| (version.at("/name"), version));
+        Self(versions.collect())
+    }
+
+    fn get(&self, version: &Value) -> Option<&'v Value> {
+        self.0.get(version.at("/name")).copied()
+    }
 }
 
 /// Validates the list of versions: unique names, exactly one storage version.

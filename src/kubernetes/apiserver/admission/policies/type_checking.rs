@@ -99,11 +99,12 @@ fn issues(
             _ => {}
         }
     }
-    let mut composited = Vec::new();
+    let mut composited = Arc::default();
     for variable in policy.list("/spec/variables") {
         let visible = declarations(&variables, &composited);
         let found = compile(variable.text("/expression"), visible);
-        composited.push((variable.text("/name").into(), found.unwrap_or(Type::Any)));
+        let declared: &mut Vec<_> = Arc::make_mut(&mut composited);
+        declared.push((variable.text("/name").into(), found.unwrap_or(Type::Any)));
     }
     let reason = compile(expression, declarations(&variables, &composited)).err()?;
     Some(format!("compilation failed: {reason}"))
@@ -112,10 +113,10 @@ fn issues(
 /// The variables of an expression with those of the policy.
 fn declarations<'s>(
     variables: &[(String, Type<'s>)],
-    composited: &[(String, Type<'s>)],
+    composited: &Arc<Vec<(String, Type<'s>)>>,
 ) -> Declarations<'s> {
     let mut variables = variables.to_vec();
-    variables.push(("variables".into(), Type::Fields(composited.to_vec())));
+    variables.push(("variables".into(), Type::Fields(composited.clone())));
     Declarations {
         variables,
         has_authorizer_functions: true,

@@ -1,7 +1,7 @@
 //! The CEL expressions of match conditions and policies: their variables, compilation and types.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
@@ -38,6 +38,9 @@ static REQUEST: LazyLock<Value> = LazyLock::new(|| {
 });
 
 pub(crate) type Variables = Vec<(String, Type<'static>)>;
+
+/// The variables that a policy declares, which each of its expressions sees.
+pub(crate) type DeclaredVariables = Arc<Variables>;
 
 pub(super) fn match_conditions(
     errors: &mut ErrorList,
@@ -76,7 +79,7 @@ pub(super) fn match_conditions(
 pub fn expression_variables(
     has_params: bool,
     has_authorizer: bool,
-    variables: Option<&Variables>,
+    variables: Option<&DeclaredVariables>,
 ) -> Variables {
     let mut all: Variables = vec![
         ("object".into(), Type::Any),

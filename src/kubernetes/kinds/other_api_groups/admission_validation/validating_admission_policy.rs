@@ -1,10 +1,11 @@
 //! Validation of ValidatingAdmissionPolicies.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::expressions::{Variables, expression, expression_variables, match_conditions};
+use super::expressions::{DeclaredVariables, expression, expression_variables, match_conditions};
 use super::match_rules::{FAILURE_POLICIES, match_resources, optional_one_of};
 use kueue_lab_apiextensions::crd::definition_validation::type_check::Type;
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -100,9 +101,9 @@ pub(super) fn policy_variables(
     errors: &mut ErrorList,
     spec: &Value,
     has_params: bool,
-) -> Variables {
+) -> DeclaredVariables {
     let all = SPEC.child("variables");
-    let mut declared = Variables::new();
+    let mut declared = DeclaredVariables::default();
     for (i, variable) in spec.list("/variables").iter().enumerate() {
         let path = all.index(i);
         let (name, at) = (variable.text("/name"), path.child("name"));
@@ -118,7 +119,8 @@ pub(super) fn policy_variables(
         }
         let visible = expression_variables(has_params, true, Some(&declared));
         let found = expression(errors, &at, text, visible, &[]);
-        declared.push((name.into(), found));
+        // No expression holds it any more, so it is not copied.
+        Arc::make_mut(&mut declared).push((name.into(), found));
     }
     declared
 }
@@ -135,7 +137,7 @@ fn validate_validation(
     path: &FieldPath<'_>,
     validation: &Value,
     has_params: bool,
-    variables: Option<&Variables>,
+    variables: Option<&DeclaredVariables>,
 ) {
     let (text, at) = (validation.text("/expression"), path.child("expression"));
     if text.trim().is_empty() {
@@ -165,7 +167,7 @@ fn audit_annotations(
     errors: &mut ErrorList,
     policy: &Value,
     has_params: bool,
-    variables: Option<&Variables>,
+    variables: Option<&DeclaredVariables>,
 ) {
     let all = SPEC.child("auditAnnotations");
     let annotations = policy.list("/spec/auditAnnotations");

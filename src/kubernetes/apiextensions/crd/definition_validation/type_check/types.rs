@@ -1,5 +1,7 @@
 //! The types of CEL expressions, from the schemas of the values.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::authorizer::AuthorizerType;
@@ -46,8 +48,8 @@ pub enum Type<'s> {
     Struct(&'s StructSchema),
     /// The metadata of a root or embedded resource.
     ObjectMeta,
-    /// An object with these fields.
-    Fields(Vec<(String, Type<'s>)>),
+    /// An object with these fields, which many expressions share.
+    Fields(Arc<Vec<(String, Type<'s>)>>),
     /// The type of an object literal such as `Object.spec{}`.
     Named(String),
     /// `authorizer`, or the result of one of its functions.
