@@ -11,9 +11,15 @@ use super::pending_verdict::PendingVerdict;
 use super::pending_workloads::PendingState;
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
+use crate::flavor_assigner::FlavorAssignmentMode;
 use crate::hash_map::FastHashMap;
 use crate::queue::Head;
-use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
+use crate::workload::{
+    AssignmentClusterQueueState, Info, WorkloadKey, adjust_resources, predicates,
+};
+
+/// The most cycles in which flavors are tried.
+const MAX_CYCLES: usize = 64;
 
 /// The state of a workload and the decisions on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +50,8 @@ pub struct Explanation {
 #[derive(Debug, Default)]
 pub struct PendingOrder {
     queues: BTreeMap<Arc<str>, QueueOrder>,
+    /// The engine without the usage of any workload.
+    without_usage: Option<Box<Engine>>,
 }
 
 /// The order of the pending workloads of a ClusterQueue.
@@ -108,10 +116,27 @@ impl Engine {
         let nominated = queue
             .clone()
             .filter(|_| waits && dra_inadmissible_message.is_none());
-        let decision_as_head = nominated.and_then(|queue| {
+        let nominated = nominated.map(|queue| {
             let mut info = info;
             info.cluster_queue = queue;
-            self.dry_run(info, now)
+            info
+        });
+        let decision_as_head = nominated
+            .as_ref()
+            .and_then(|info| Some(self.dry_run(info.clone(), now)?.0));
+        let does_not_fit = decision_as_head.as_ref().is_some_and(does_not_fit);
+        let without_usage = nominated.filter(|_| does_not_fit).and_then(|info| {
+            let engine = order.without_usage.get_or_insert_with(|| {
+                let mut engine = Box::new(self.clone());
+                engine.delete_reserving_workloads(now);
+                engine
+            });
+            let info = Info {
+                // The flavors that were tried last are tried again.
+                last_assignment: None,
+                ..info
+            };
+            engine.dry_run_until_fit(info, now)
         });
         let mut explanation = Explanation {
             workload: key.clone(),
@@ -126,13 +151,53 @@ impl Engine {
         };
         explanation.verdict = match dra_inadmissible_message {
             Some(message) if wl.spec.is_active() => Some(PendingVerdict::never(message)),
-            _ => self.pending_verdict(&wl, &explanation, first.as_ref(), now),
+            _ => self.pending_verdict(
+                &wl,
+                &explanation,
+                without_usage.as_ref(),
+                first.as_ref(),
+                now,
+            ),
         };
         Some(explanation)
     }
 
-    /// The decision of a cycle with the workload as the only head.
-    fn dry_run(&mut self, info: Info, now: Timestamp) -> Option<Decision> {
+    /// Deletes the workloads that reserve quota.
+    fn delete_reserving_workloads(&mut self, now: Timestamp) {
+        let all = self.store.workloads();
+        let reserving = all.filter(|wl| {
+            predicates::has_quota_reservation(wl) || self.assumed.contains_key(&predicates::key(wl))
+        });
+        let reserving: Vec<WorkloadKey> = reserving.map(|wl| predicates::key(wl)).collect();
+        for key in reserving {
+            self.delete_workload(&key, now);
+        }
+    }
+
+    /// The first decision of successive cycles with the workload as the only head, which try one flavor after the
+    /// other, or that with which it fits.
+    fn dry_run_until_fit(&mut self, mut info: Info, now: Timestamp) -> Option<Decision> {
+        let mut first = None;
+        for _ in 0..MAX_CYCLES {
+            let (decision, last) = self.dry_run(info.clone(), now)?;
+            if decision.mode == Some(FlavorAssignmentMode::Fit) {
+                return Some(decision);
+            }
+            first.get_or_insert(decision);
+            if !last.as_ref().is_some_and(|last| last.pending_flavors()) {
+                break;
+            }
+            info.last_assignment = last;
+        }
+        first
+    }
+
+    /// The decision of a cycle with the workload as the only head, and the flavors that it tried.
+    fn dry_run(
+        &mut self,
+        info: Info,
+        now: Timestamp,
+    ) -> Option<(Decision, Option<Arc<AssignmentClusterQueueState>>)> {
         let expectations = self.expectations.clone();
         let head = Head {
             info,
@@ -150,7 +215,16 @@ impl Engine {
         let mut decision = entry.decision.take()?;
         decision.message = entry.message;
         decision.requeue_reason = entry.requeue_reason;
-        Some(decision)
+        Some((decision, entry.info.last_assignment))
+    }
+}
+
+/// Whether a workload does not fit now, and preemption does not help.
+fn does_not_fit(decision: &Decision) -> bool {
+    match decision.mode {
+        Some(FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit) => false,
+        Some(FlavorAssignmentMode::Preempt) => decision.victims.is_empty(),
+        Some(FlavorAssignmentMode::NoFit) | None => true,
     }
 }
 

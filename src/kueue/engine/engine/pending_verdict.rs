@@ -71,20 +71,26 @@ impl std::fmt::Display for PendingVerdict {
 }
 
 impl Engine {
-    /// The verdict on an explained pending workload, with the `first` of its queue; none when it
-    /// reserves quota or is finished.
+    /// The verdict on an explained pending workload, with the decision without any usage if it does not fit, and the
+    /// `first` of its queue; none when it reserves quota or is finished.
     pub(super) fn pending_verdict(
         &self,
         wl: &Workload,
         explanation: &Explanation,
+        without_usage: Option<&Decision>,
         first: Option<&WorkloadKey>,
         now: Timestamp,
     ) -> Option<PendingVerdict> {
         if predicates::has_quota_reservation(wl) || predicates::is_finished(wl) {
             return None;
         }
-        let verdict = self
-            .verdict_without_evaluation(wl, explanation.blocker.as_ref(), now)
+        let verdict = self.verdict_without_evaluation(wl, explanation.blocker.as_ref(), now);
+        // The end of a backoff does not admit a workload that never fits.
+        let verdict = verdict
+            .clone()
+            .filter(|verdict| verdict.kind != PendingVerdictKind::Waits)
+            .or_else(|| self.never_fits(wl, without_usage?))
+            .or(verdict)
             .or_else(|| self.verdict_of_decision(wl, explanation, first));
         Some(verdict.unwrap_or_else(|| PendingVerdict::waits("not evaluated yet")))
     }
@@ -173,6 +179,43 @@ impl Engine {
         }
     }
 
+    /// The verdict on a workload that does not fit without any usage.
+    fn never_fits(&self, wl: &Workload, without_usage: &Decision) -> Option<PendingVerdict> {
+        if matches!(
+            without_usage.mode,
+            None | Some(FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit)
+        ) {
+            return None;
+        }
+        let pod_sets = || without_usage.pod_sets.iter();
+        let in_pod_set = |pod_set, text: &str| in_pod_set(wl, pod_set, text);
+        let permanent = pod_sets().find_map(|pod_set| {
+            let least = least_count(wl, pod_set);
+            let texts = self.permanent_failures(without_usage, pod_set, least)?;
+            Some(in_pod_set(pod_set, &texts.join("; ")))
+        });
+        let text = permanent.unwrap_or_else(|| {
+            let texts = pod_sets().filter(|pod_set| !pod_set.reasons.is_empty());
+            let texts: Vec<String> = texts
+                .map(|pod_set| in_pod_set(pod_set, &pod_set.reasons.join(", ")))
+                .collect();
+            match texts.is_empty() {
+                true => without_usage.message.clone(),
+                false => texts.join("; "),
+            }
+        });
+        Some(PendingVerdict::never(text))
+    }
+
+    /// The usage above the quota that a ClusterQueue can use, which a release must cover first.
+    fn excess_usage(&self, decision: &Decision, flavor: &str, resource: ResourceName) -> Amount {
+        let hierarchy = &self.cache.hierarchy;
+        let node = self.cache.node_of(&decision.cluster_queue);
+        let fr = hierarchy.frs.get(flavor, resource);
+        let available = node.zip(fr).map(|(node, fr)| hierarchy.available(node, fr));
+        Amount::ZERO.minus(available.unwrap_or_default()).or_zero()
+    }
+
     /// The verdict on a workload from its decision as the only head.
     fn verdict_of_decision(
         &self,
@@ -182,16 +225,6 @@ impl Engine {
     ) -> Option<PendingVerdict> {
         let decision = explanation.now.as_ref()?;
         let formatter = &self.config.formatter;
-        for pod_set in &decision.pod_sets {
-            let least = least_count(wl, pod_set);
-            if let Some(texts) = self.permanent_failures(decision, pod_set, least) {
-                return Some(PendingVerdict::never(in_pod_set(
-                    decision,
-                    pod_set,
-                    &texts.join("; "),
-                )));
-            }
-        }
         let ahead = explanation.position.filter(|&ahead| ahead > 0);
         // The workloads before it in its queue.
         let behind = ahead
@@ -217,8 +250,12 @@ impl Engine {
             _ => {
                 let texts = decision.pod_sets.iter().filter_map(|ps| {
                     let text = self.topology_shortage(decision, ps);
-                    let text = text.or_else(|| shortage(ps, formatter))?;
-                    Some(in_pod_set(decision, ps, &text))
+                    let text = text.or_else(|| {
+                        let excess =
+                            |flavor: &str, resource| self.excess_usage(decision, flavor, resource);
+                        shortage(ps, least_count(wl, ps), excess, formatter)
+                    })?;
+                    Some(in_pod_set(wl, ps, &text))
                 });
                 let shortage = decision.shortage.as_ref();
                 let texts: Vec<String> = texts
@@ -313,8 +350,8 @@ fn least_count(wl: &Workload, pod_set: &PodSetDecision) -> i32 {
 }
 
 /// A text with the pod set it is about, if there are several.
-fn in_pod_set(decision: &Decision, pod_set: &PodSetDecision, text: &str) -> String {
-    match decision.pod_sets.len() {
+fn in_pod_set(wl: &Workload, pod_set: &PodSetDecision, text: &str) -> String {
+    match wl.spec.pod_sets.len() {
         1 => text.to_owned(),
         _ => format!("pod set {}: {text}", pod_set.name),
     }
@@ -360,23 +397,39 @@ fn least_total(resource: &ResourceAttempt, count: i32, least: i32) -> Amount {
         return resource.requested.plus(resource.taken_before);
     }
     let requested = resource.requested.value() / i64::from(count) * i64::from(least);
-    requested.into()
+    resource.taken_before.plus(requested.into())
 }
 
 /// The smallest shortage of a pod set: the missing amounts in the flavor that lacks the fewest
-/// resources.
-fn shortage(pod_set: &PodSetDecision, formatter: &ResourceFormatter) -> Option<String> {
+/// resources, with the `excess` usage above quota.
+fn shortage(
+    pod_set: &PodSetDecision,
+    least: i32,
+    excess: impl Fn(&str, ResourceName) -> Amount,
+    formatter: &ResourceFormatter,
+) -> Option<String> {
+    let is_partial = least < pod_set.count;
     let missing = |attempt: &FlavorAssignmentAttempt| -> Vec<(ResourceName, Amount)> {
         let all = attempt.resources.iter();
-        let missing = all.filter(|resource| resource.missing.is_positive());
-        let mut missing: Vec<_> = missing.map(|r| (r.resource, r.missing)).collect();
+        let missing = all.map(|resource| match is_partial {
+            true => {
+                let total = least_total(resource, pod_set.count, least).value();
+                let missing = total.saturating_sub(resource.available.value());
+                (resource.resource, missing.into())
+            }
+            false => (resource.resource, resource.missing),
+        });
+        let missing = missing.filter(|(_, amount)| amount.is_positive());
+        let mut missing: Vec<(ResourceName, Amount)> = missing
+            .map(|(resource, amount)| (resource, amount.plus(excess(&attempt.flavor, resource))))
+            .collect();
         missing.sort_by_key(|(resource, _)| resource.as_str());
         missing
     };
     let possible = pod_set.attempts.iter().filter(|attempt| {
         let mut resources = attempt.resources.iter();
         attempt.mismatch.is_none()
-            && resources.all(|r| r.requested.plus(r.taken_before) <= r.capacity)
+            && resources.all(|r| least_total(r, pod_set.count, least) <= r.capacity)
     });
     let short = possible
         .map(|attempt| (attempt, missing(attempt)))
@@ -390,5 +443,9 @@ fn shortage(pod_set: &PodSetDecision, formatter: &ResourceFormatter) -> Option<S
         let amount = formatter.amount_text(resource, amount);
         format!("{amount} more {resource} in {}", attempt.flavor)
     });
-    Some(texts.collect::<Vec<_>>().join(", "))
+    let text = texts.collect::<Vec<_>>().join(", ");
+    Some(match is_partial {
+        true => format!("{text} for {least} of {} pods", pod_set.count),
+        false => text,
+    })
 }

@@ -17,7 +17,7 @@ use kueue_lab_engine::workload::predicates;
 
 /// A state in which changes are tried out.
 pub(super) struct ChangedState<'a> {
-    /// The settled state without the workloads.
+    /// The settled state, without the workloads that the cluster does not have.
     pub(super) base: EngineDriver,
     pub(super) workloads: &'a [Arc<Workload>],
     pub(super) now: Timestamp,
@@ -32,7 +32,7 @@ struct Settled {
 }
 
 impl<'a> ChangedState<'a> {
-    /// The state of a cluster without the workloads.
+    /// The state of a cluster.
     pub(super) fn new(
         live: &Engine,
         pods_ready: bool,
@@ -43,9 +43,6 @@ impl<'a> ChangedState<'a> {
         let mut at = now;
         for key in live_versions(live, workloads) {
             base.engine_mut().delete_workload(&key, now);
-        }
-        for wl in workloads {
-            base.engine_mut().delete_workload(&predicates::key(wl), now);
         }
         // If it does not settle, the changes are tried out in the state until then.
         let _ = settle(&mut base, &mut at);
@@ -166,9 +163,13 @@ impl<'a> ChangedState<'a> {
         let mut driver = self.base.clone();
         let mut now = self.now;
         for wl in self.workloads {
-            let mut wl = Workload::clone(wl);
-            adapt(&mut wl);
-            driver.upsert_workload(Arc::new(wl), now);
+            // Another workload may have been admitted only because this one waits.
+            let live = driver.engine().workload(&predicates::key(wl));
+            let mut changed = Workload::clone(live.unwrap_or(wl));
+            adapt(&mut changed);
+            if live.is_none_or(|live| **live != changed) {
+                driver.upsert_workload(Arc::new(changed), now);
+            }
         }
         let mut events = settle(&mut driver, &mut now).ok()?;
         change(&mut driver, now);

@@ -23,7 +23,13 @@ pub(super) fn priority_change(
     let engine = state.base.engine();
     let others = engine.workloads().filter(|wl| {
         let queue = state.cluster_queue_of(wl);
-        !predicates::is_finished(wl) && queue.is_some_and(|queue| queues.contains(&queue))
+        let is_changed = state
+            .workloads
+            .iter()
+            .any(|changed| predicates::key(changed) == predicates::key(wl));
+        !is_changed
+            && !predicates::is_finished(wl)
+            && queue.is_some_and(|queue| queues.contains(&queue))
     });
     let above: BTreeSet<i32> = others
         .map(|wl| priority(wl))

@@ -1,0 +1,218 @@
+//! Applies a change that is said to admit a workload.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, ResourceQuota};
+use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_simulation::simulate::{AdmittingChange, QuotaIncrease};
+
+use crate::engine_state::EngineState;
+
+/// The quota of a resource of a flavor.
+fn quota<'g>(
+    groups: &'g mut Vec<ResourceGroup>,
+    flavor: &str,
+    resource: &str,
+) -> &'g mut ResourceQuota {
+    let known = groups.iter().position(|group| {
+        group.flavors.iter().any(|quotas| quotas.name == flavor)
+            && group.covered_resources.iter().any(|name| name == resource)
+    });
+    let covering = groups
+        .iter()
+        .position(|group| group.covered_resources.iter().any(|name| name == resource));
+    let of_flavor = groups
+        .iter()
+        .position(|group| group.flavors.iter().any(|quotas| quotas.name == flavor));
+    let index = known.or(of_flavor).or(covering).unwrap_or_else(|| {
+        groups.push(ResourceGroup::default());
+        groups.len() - 1
+    });
+    let group = &mut groups[index];
+    let zero = |name: &str| ResourceQuota {
+        name: name.to_owned(),
+        nominal_quota: Quantity("0".to_owned()),
+        ..ResourceQuota::default()
+    };
+    if !group.covered_resources.iter().any(|name| name == resource) {
+        group.covered_resources.push(resource.to_owned());
+        for quotas in &mut group.flavors {
+            quotas.resources.push(zero(resource));
+        }
+    }
+    if !group.flavors.iter().any(|quotas| quotas.name == flavor) {
+        group.flavors.push(FlavorQuotas {
+            name: flavor.to_owned(),
+            resources: group
+                .covered_resources
+                .iter()
+                .map(|name| zero(name))
+                .collect(),
+        });
+    }
+    let quotas = group.flavors.iter_mut().find(|q| q.name == flavor).unwrap();
+    quotas
+        .resources
+        .iter_mut()
+        .find(|q| q.name == resource)
+        .unwrap()
+}
+
+/// The field of a quota that a change raises.
+#[derive(Clone, Copy)]
+enum Field {
+    Nominal,
+    Borrowing,
+    Lending,
+}
+
+fn set(groups: &mut Vec<ResourceGroup>, field: Field, flavor: &str, increases: &[QuotaIncrease]) {
+    for increase in increases {
+        let quota = quota(groups, flavor, &increase.resource);
+        let to = Quantity(increase.to.clone());
+        match field {
+            Field::Nominal => quota.nominal_quota = to,
+            Field::Borrowing => quota.borrowing_limit = Some(to),
+            Field::Lending => quota.lending_limit = Some(to),
+        }
+    }
+}
+
+impl EngineState {
+    fn change_queue(&mut self, name: &str, change: impl FnOnce(&mut ClusterQueue)) {
+        let mut queue = ClusterQueue::clone(self.driver.engine().cluster_queue(name).unwrap());
+        change(&mut queue);
+        let now = self.now;
+        self.driver
+            .engine_mut()
+            .upsert_cluster_queue(queue.into(), now);
+    }
+
+    fn change_cohort(&mut self, name: &str, change: impl FnOnce(&mut Cohort)) {
+        let known = self.driver.engine().cohort(name);
+        let mut cohort = known
+            .map(|cohort| Cohort::clone(cohort))
+            .unwrap_or_default();
+        cohort.metadata.name = Some(name.to_owned());
+        change(&mut cohort);
+        let now = self.now;
+        self.driver
+            .engine_mut()
+            .upsert_cohort(cohort.into(), now)
+            .unwrap();
+    }
+
+    /// Applies a change that is said to admit the workload.
+    pub(crate) fn apply_change(&mut self, key: &WorkloadKey, change: &AdmittingChange) {
+        match change {
+            AdmittingChange::Quota {
+                cluster_queue,
+                flavor,
+                increases,
+            } => {
+                self.change_queue(cluster_queue, |queue| {
+                    set(
+                        &mut queue.spec.resource_groups,
+                        Field::Nominal,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::BorrowingLimit {
+                cluster_queue,
+                flavor,
+                increases,
+            } => {
+                self.change_queue(cluster_queue, |queue| {
+                    set(
+                        &mut queue.spec.resource_groups,
+                        Field::Borrowing,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::LendingLimit {
+                cluster_queue,
+                flavor,
+                increases,
+            } => {
+                self.change_queue(cluster_queue, |queue| {
+                    set(
+                        &mut queue.spec.resource_groups,
+                        Field::Lending,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::CohortQuota {
+                cohort,
+                flavor,
+                increases,
+            } => {
+                self.change_cohort(cohort, |cohort| {
+                    set(
+                        &mut cohort.spec.resource_groups,
+                        Field::Nominal,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::CohortBorrowingLimit {
+                cohort,
+                flavor,
+                increases,
+            } => {
+                self.change_cohort(cohort, |cohort| {
+                    set(
+                        &mut cohort.spec.resource_groups,
+                        Field::Borrowing,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::CohortLendingLimit {
+                cohort,
+                flavor,
+                increases,
+            } => {
+                self.change_cohort(cohort, |cohort| {
+                    set(
+                        &mut cohort.spec.resource_groups,
+                        Field::Lending,
+                        flavor,
+                        increases,
+                    );
+                });
+            }
+            AdmittingChange::CoveredResource {
+                cluster_queue,
+                flavor,
+                resource,
+                nominal_quota,
+            } => {
+                self.change_queue(cluster_queue, |queue| {
+                    let groups = &mut queue.spec.resource_groups;
+                    quota(groups, flavor, resource).nominal_quota = Quantity(nominal_quota.clone());
+                });
+            }
+            AdmittingChange::Combined { changes } => {
+                changes
+                    .iter()
+                    .for_each(|change| self.apply_change(key, change));
+            }
+            AdmittingChange::Priority { to, class, .. } => {
+                let to = class.as_ref().map_or(*to, |class| class.value);
+                self.update(key, |wl| wl.spec.priority = Some(to));
+            }
+            AdmittingChange::Finish { workloads } => {
+                for workload in workloads {
+                    self.driver.finish(workload, self.now);
+                }
+            }
+        }
+    }
+}
