@@ -37,11 +37,11 @@ pub(crate) fn check_answers(state: &EngineState) -> Result<(), WrongAnswer> {
             text: format!("{key}: {verdict}\n  {what}"),
         };
         check_verdict(state, &key, &explained).map_err(|what| wrong("verdict", &what))?;
-        if verdict.text.starts_with("it fits") {
+        if verdict.text().starts_with("it fits") {
             check_fit(state, &key, &explained).map_err(|what| wrong("fits", &what))?;
         }
         if let Some(decision) = &explained.now {
-            check_shortage(state, &key, decision, &verdict.text)
+            check_shortage(state, &key, decision, &verdict.text())
                 .map_err(|what| wrong("shortage", &what))?;
             check_victims(state, &key, decision).map_err(|what| wrong("victims", &what))?;
             check_candidates(state, &key, decision).map_err(|what| wrong("candidates", &what))?;

@@ -13,12 +13,13 @@ use kueue_lab_engine::cycle::{
 use kueue_lab_engine::flavor_assigner::{FlavorAssignment, PodSetAssignment};
 use kueue_lab_engine::queue::{Head, QuotaReservedReason, RequeueReason};
 use kueue_lab_engine::resources::{
-    Amount, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
+    Amount, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable, ResourceFormatter,
 };
 use kueue_lab_engine::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_engine::workload::{
     AssignmentClusterQueueState, EquivalenceHash, Info, TasUsage, Usage,
 };
+use kueue_lab_reason::{FlavorReason, InadmissibleCause, InadmissibleReason};
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -149,12 +150,12 @@ fn requeue_reason(reason: RequeueReason) -> String {
 fn entry_mark_preemption_outcome(case: &Case) -> Result<(), String> {
     let mut entry = entry_with_last_assignment(case);
     let message = &case.config["initialInadmissibleMsg"];
-    entry.message = message.as_str().unwrap_or_default().to_owned();
+    entry.inadmissible = InadmissibleReason::parse(message.as_str().unwrap_or_default());
     let count = |key: &str| case.config[key].as_u64().unwrap_or(0) as usize;
     entry.mark_preemption_outcome(count("preempted"), count("errors"));
     let got = json!({
         "lastAssignmentNil": entry.info.last_assignment.is_none(),
-        "message": entry.message,
+        "message": entry.inadmissible.message(&ResourceFormatter::default()),
         "requeueReason": requeue_reason(entry.requeue_reason),
     });
     difference(&got, &case.want)
@@ -163,7 +164,8 @@ fn entry_mark_preemption_outcome(case: &Case) -> Result<(), String> {
 fn entry_mark_skipped(case: &Case) -> Result<(), String> {
     let mut entry = entry_with_last_assignment(case);
     let keep = case.gates().flavor_fungibility_preserve_scan_progress;
-    entry.mark_skipped("skipped", QuotaReservedReason::WaitingForQuota, keep);
+    let cause = InadmissibleCause::NoLongerFits;
+    entry.mark_skipped(cause, QuotaReservedReason::WaitingForQuota, keep);
     let want = case.want["lastAssignmentNil"] == true;
     difference(&entry.info.last_assignment.is_none(), &want)
 }
@@ -205,10 +207,8 @@ fn requeue_and_update(case: &Case) -> Result<(), String> {
     let key = head.info.key.clone();
     let wants = &case.config["entry"];
     let mut entry = Entry::new(head, None);
-    entry.message = wants["inadmissibleMsg"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
+    entry.inadmissible =
+        InadmissibleReason::parse(wants["inadmissibleMsg"].as_str().unwrap_or_default());
     entry.status = match wants["status"].as_str() {
         Some("nominated") => EntryStatus::Nominated,
         Some("skipped") => EntryStatus::Skipped,
@@ -289,7 +289,9 @@ fn resources_to_reserve(case: &Case) -> Result<(), String> {
             borrow: 0,
         });
     }
-    set.status.reasons.push("as the table has it".into());
+    set.status.reasons.push(FlavorReason::Other {
+        message: "as the table has it".into(),
+    });
     entry.assignment.pod_sets.push(set);
     entry.assignment.usage = wanted;
     entry.assignment.borrowing = case.config["borrowing"].as_u64().unwrap_or(0) as usize;

@@ -15,10 +15,11 @@ use kueue_lab_engine::flavor_assigner::{
     PreemptionMode, PreemptionOracle, PreemptionPossibility, search_counts,
 };
 use kueue_lab_engine::resources::{
-    Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
+    Amount, FlavorResourceId, FlavorResourceQuantities, ResourceFormatter, ResourceName,
 };
 use kueue_lab_engine::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_engine::workload::{Info, PodSetResources, TasUsage, TopologyDomainRequests, Usage};
+use kueue_lab_reason::FlavorReason;
 use serde_json::{Map, Value, json};
 
 use super::CaseCheck;
@@ -275,7 +276,7 @@ fn attempt(a: &FlavorAssignmentAttempt) -> Value {
         "flavor": a.flavor,
         "mode": a.mode,
         "borrow": if a.borrow == 0 { Value::Null } else { json!(a.borrow) },
-        "reasons": a.reasons,
+        "reasons": FlavorReason::messages(&a.reasons, &ResourceFormatter::default()),
         "noFitReason": a.no_fit_reason.map(|r| r.as_str()),
         "preemptionPossibility": a.preemption_possibility.map(PreemptionPossibility::as_str),
     })
@@ -312,8 +313,8 @@ fn shown_assignment(assignment: &Assignment, snapshot: &SnapshotTransaction<'_>)
             "requests": ps.requests.to_list(formatter),
             "count": omit_zero(i64::from(ps.count)),
             "status": {
-                "reasons": as_set(&json!(ps.status.reasons)),
-                "err": ps.status.error,
+                "reasons": as_set(&json!(FlavorReason::messages(&ps.status.reasons, formatter))),
+                "err": ps.status.error.as_ref().map(ToString::to_string),
             },
             "topologyAssignment": ps.topology_assignment.as_ref().map(|ta| json!({
                 "levels": ta.levels,
@@ -700,7 +701,7 @@ fn topology_requests_errors(case: &Case) -> Result<(), String> {
     let errors = assignment
         .pod_sets
         .iter()
-        .filter_map(|ps| ps.status.error.as_deref());
+        .filter_map(|ps| Some(ps.status.error.as_ref()?.to_string()));
     let got = errors.collect::<Vec<_>>().join("; ");
     let mut found = Differences::default();
     found.part("error", &got, &case.want["err"]);

@@ -21,6 +21,7 @@ use kueue_lab_engine::snapshot_transaction::{LocalQueueUsages, SnapshotTransacti
 use kueue_lab_engine::status::{Eviction, StatusChange, condition, set_condition};
 use kueue_lab_engine::workload::ordering::{base_priority, effective_priority};
 use kueue_lab_engine::workload::{Info, WorkloadKey, predicates};
+use kueue_lab_reason::FlavorReason;
 use serde_json::{Value, json};
 
 use super::CaseCheck;
@@ -102,7 +103,9 @@ pub(crate) fn assignment(value: &Value) -> Assignment {
             .values()
             .all(|&i| assignment.flavors[i].mode == FlavorAssignmentMode::Fit);
         if !fits {
-            set.status.reasons.push("as the table has it".into());
+            set.status.reasons.push(FlavorReason::Other {
+                message: "as the table has it".into(),
+            });
         }
         assignment.pod_sets.push(set);
     }

@@ -4,6 +4,7 @@ use kueue_lab_api::v1beta2::{CheckState, Workload};
 use kueue_lab_engine::engine::PendingState;
 use kueue_lab_engine::status::sync_admitted_condition;
 use kueue_lab_engine::workload::predicates;
+use kueue_lab_reason::InadmissibleCause;
 use serde_json::{Value, json};
 
 use super::engine_fixture::{EngineFixture, typed};
@@ -85,7 +86,10 @@ fn a_stopped_cluster_queue_keeps_its_workloads_pending() {
         expected_condition("Suspended", "ClusterQueue queue-0 is inactive")
     );
     let readiness = lab.engine.active_condition("queue-0");
-    assert_eq!((readiness.active, readiness.reason.as_ref()), (false, "Stopped"));
+    assert_eq!(
+        (readiness.active, readiness.reason.as_ref()),
+        (false, "Stopped")
+    );
     assert_eq!(readiness.message, "Can't admit new workloads: is stopped.");
     let now = lab.now;
     lab.engine
@@ -145,7 +149,11 @@ fn a_cohort_cycle_admits_nothing_until_resolved() {
     // The ClusterQueue itself is valid.
     assert!(lab.engine.active_condition("queue-0").active);
     let decision = lab.engine.decision(lab.keys[0].as_ref().unwrap()).unwrap();
-    assert_eq!(decision.message, "ClusterQueue queue-0 is inactive");
+    let name = "queue-0".to_owned();
+    assert_eq!(
+        decision.inadmissible.cause,
+        Some(InadmissibleCause::ClusterQueueInactive { name })
+    );
     let now = lab.now;
     let broken = json!({"metadata": {"name": "b"}, "spec": {}});
     assert!(lab.engine.upsert_cohort(typed(broken), now).is_ok());

@@ -12,6 +12,7 @@ use kueue_lab_engine::preemption::{CandidateOutcome, PreemptionVariant, SharesCo
 use kueue_lab_engine::resources::{Requests, ResourceFormatter, ResourceName};
 use kueue_lab_engine::workload::predicates;
 use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_reason::FlavorReason;
 
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
@@ -33,8 +34,13 @@ pub(super) fn render(report: &WorkloadReport, found: Option<&SchedulingLoop>) ->
         line(&mut out, 1, &format!("loop      {found}"));
         line(&mut out, 6, found.remedy());
     }
+    let formatter = ResourceFormatter::default();
     if let Some(blocker) = &explanation.blocker {
-        line(&mut out, 0, &format!("Not nominated: {}", blocker.message));
+        line(
+            &mut out,
+            0,
+            &format!("Not nominated: {}", blocker.cause.message(&formatter)),
+        );
     }
     if !changes.admitting_changes.is_empty() {
         line(&mut out, 0, "Changes that admit it, each alone");
@@ -177,8 +183,9 @@ pub(super) fn nomination(out: &mut String, decision: &Decision) {
         Some(mode) => mode.as_str(),
     };
     line(out, 0, &format!("If it were the head now: {mode}"));
-    if !decision.message.is_empty() {
-        line(out, 1, &decision.message);
+    let message = decision.inadmissible.message(&ResourceFormatter::default());
+    if !message.is_empty() {
+        line(out, 1, &message);
     }
     if decision.borrowing > 0 {
         line(
@@ -267,6 +274,7 @@ fn shares(out: &mut String, depth: usize, shares: Option<&SharesCompared>) {
 }
 
 fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
+    let formatter = ResourceFormatter::default();
     line(
         out,
         1,
@@ -297,8 +305,8 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
         for resource in sorted_by_name(&attempt.resources, |resource| resource.resource) {
             line(out, 3, &quota(resource));
         }
-        for reason in &attempt.reasons {
-            line(out, 3, reason);
+        for reason in FlavorReason::messages(&attempt.reasons, &formatter) {
+            line(out, 3, &reason);
         }
     }
     for (resource, choice) in sorted_by_name(&pod_set.flavors, |(resource, _)| **resource) {
@@ -313,8 +321,11 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
         );
     }
     if pod_set.attempts.is_empty() {
-        for reason in &pod_set.reasons {
-            line(out, 2, reason);
+        for reason in FlavorReason::messages(&pod_set.reasons, &formatter) {
+            line(out, 2, &reason);
+        }
+        if let Some(error) = &pod_set.error {
+            line(out, 2, &error.to_string());
         }
     }
 }

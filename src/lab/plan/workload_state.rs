@@ -115,7 +115,7 @@ impl WorkloadState {
                 .filter(|_| is_pending)
                 .map(|position| position + 1),
             waits_for: match never {
-                Some(verdict) if !never_by_condition => verdict.text.clone(),
+                Some(verdict) if !never_by_condition => verdict.text(),
                 _ => waits.map_or_else(String::new, |c| c.text("/message").to_owned()),
             },
             waiting_reason: reason.to_owned(),

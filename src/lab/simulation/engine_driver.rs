@@ -313,7 +313,7 @@ fn decide_alike(a: &[Arc<Decision>], b: &[Arc<Decision>]) -> bool {
     let alike = |(a, b): (&Arc<Decision>, &Arc<Decision>)| {
         a.workload == b.workload
             && a.status == b.status
-            && a.message == b.message
+            && a.inadmissible == b.inadmissible
             && tried_flavors(a).eq(tried_flavors(b))
     };
     a.len() == b.len() && a.iter().zip(b).all(alike)

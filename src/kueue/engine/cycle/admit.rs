@@ -41,7 +41,9 @@ impl SchedulingCycle<'_> {
         let mut events = Vec::new();
         let (key, uid, name) = (&info.key, info.uid(), &*info.cluster_queue);
         if !predicates::has_quota_reservation(obj) {
-            let attempts = entry.assignment.format_attempts_for_events();
+            let attempts = entry
+                .assignment
+                .format_attempts_for_events(&self.snapshot.config.formatter);
             let now = self.snapshot.now;
             events.push(messages::quota_reserved(
                 key.clone(),

@@ -8,6 +8,7 @@ use super::entry::{Entry, EntryStatus};
 use super::preempted_workloads::PreemptedWorkloads;
 use super::scheduling_cycle::{CycleCounts, CycleProgress, SchedulingCycle};
 use crate::workload::{Usage, WorkloadKey};
+use kueue_lab_reason::InadmissibleCause;
 
 /// A cycle with its decisions. Its actions are executed in order; their outcomes are passed to
 /// [`crate::Engine::finish_cycle`].
@@ -115,17 +116,14 @@ impl SchedulingCycle<'_> {
         if let Some(i) = decided.waiting_entry {
             match self.entries[i].node {
                 Some(node) => self.admit_or_migrate(i, node),
-                None => self.entries[i].message = self.cluster_queue_not_found_message(i),
+                None => {
+                    let name = self.entries[i].info.cluster_queue.to_string();
+                    let cause = InadmissibleCause::ClusterQueueNotInCache { name };
+                    self.entries[i].inadmissible = cause.into();
+                }
             }
         }
         self.process_entries()
-    }
-
-    fn cluster_queue_not_found_message(&self, i: usize) -> String {
-        format!(
-            "ClusterQueue {} not found",
-            self.entries[i].info.cluster_queue
-        )
     }
 }
 

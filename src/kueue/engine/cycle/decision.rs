@@ -17,12 +17,14 @@ use crate::preemption::{
     SharesCompared,
 };
 use crate::queue::{QuotaReservedReason, RequeueReason};
-use crate::resources::{
-    Amount, FlavorName, FlavorResource, Requests, ResourceFormatter, ResourceName,
-};
+use crate::resources::{FlavorName, FlavorResource, Requests, ResourceName};
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{LocalQueueKey, WorkloadKey};
+use kueue_lab_reason::{
+    AssignmentError, FlavorReason, InadmissibleReason, PreemptionShortageReason, ResourceShortage,
+    TasFailure,
+};
 
 /// The maximum number of preemption candidates in a decision, unless all are requested.
 const MAX_CANDIDATES: usize = 50;
@@ -51,8 +53,11 @@ pub struct PodSetDecision {
     pub requests: Requests,
     /// The flavor of each resource.
     pub flavors: BTreeMap<ResourceName, FlavorChoice>,
-    /// The reasons why it does not fit.
-    pub reasons: Vec<Arc<str>>,
+    /// The reasons why it does not fit, unless an error stopped the assignment.
+    pub reasons: Vec<FlavorReason>,
+    /// The error that stopped the assignment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<AssignmentError>,
     /// The attempts by flavor.
     pub attempts: Arc<[FlavorAssignmentAttempt]>,
     /// The topology assignment.
@@ -70,7 +75,7 @@ pub struct TopologyFailureDecision {
     /// The flavor.
     pub flavor: FlavorName,
     /// The reason.
-    pub reason: Arc<str>,
+    pub reason: TasFailure,
 }
 
 /// A preemption target.
@@ -122,33 +127,6 @@ pub struct CandidateDecision {
     pub shares: Option<SharesCompared>,
 }
 
-/// Why the preemption of all candidates that are allowed does not suffice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreemptionShortageDecision {
-    /// The number of candidates that would be preempted.
-    pub targets: usize,
-    /// Whether the workload may borrow.
-    pub borrowing: bool,
-    /// What is missing in each flavor. Empty when the quota suffices and no topology assignment
-    /// is found.
-    pub resources: Vec<ResourceShortage>,
-}
-
-/// The shortage of a resource in a flavor. Amounts are in milli-units for `cpu`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceShortage {
-    /// The flavor.
-    pub flavor: FlavorName,
-    /// The resource.
-    pub resource: ResourceName,
-    /// The quota that the preemption adds to the available quota.
-    pub freed: Amount,
-    /// The missing quota.
-    pub missing: Amount,
-}
-
 /// The decision of a cycle on one workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -169,8 +147,8 @@ pub struct Decision {
     pub mode: Option<FlavorAssignmentMode>,
     /// The borrowing level; 0 is no borrowing.
     pub borrowing: usize,
-    /// The message when it is not admitted.
-    pub message: String,
+    /// Why it is not admitted.
+    pub inadmissible: InadmissibleReason,
     /// The reason of its QuotaReserved condition.
     pub reason: Option<QuotaReservedReason>,
     /// The reason that it is requeued.
@@ -186,38 +164,7 @@ pub struct Decision {
     /// Why the preemption of candidates does not suffice; none if there are targets or no
     /// candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shortage: Option<PreemptionShortageDecision>,
-}
-
-impl PreemptionShortageDecision {
-    /// What the preemption frees and what is missing then, as text.
-    pub fn text(&self, formatter: &ResourceFormatter) -> String {
-        let targets = match self.targets {
-            1 => "the only candidate that is allowed".to_owned(),
-            2 => "both candidates that are allowed".to_owned(),
-            targets => format!("all {targets} candidates that are allowed"),
-        };
-        let texts = self.resources.iter().map(|shortage| {
-            let ResourceShortage {
-                flavor,
-                resource,
-                freed,
-                missing,
-            } = shortage;
-            let freed = formatter.amount_text(*resource, *freed);
-            let missing = formatter.amount_text(*resource, *missing);
-            let within = match self.borrowing {
-                true => "",
-                false => " without borrowing",
-            };
-            format!("frees {freed} {resource} in {flavor}, {missing} more are missing{within}")
-        });
-        let texts: Vec<String> = texts.collect();
-        match texts.is_empty() {
-            true => format!("the preemption of {targets} leaves no topology assignment"),
-            false => format!("the preemption of {targets} {}", texts.join("; it ")),
-        }
-    }
+    pub shortage: Option<PreemptionShortageReason>,
 }
 
 impl Decision {
@@ -246,7 +193,7 @@ impl Decision {
             status: entry.status,
             mode: entry.processed.then(|| assignment.mode()),
             borrowing: assignment.borrowing,
-            message: entry.message.clone(),
+            inadmissible: entry.inadmissible.clone(),
             reason: entry.quota_reserved_reason,
             requeue_reason: entry.requeue_reason,
             pod_sets: pod_sets(assignment),
@@ -279,7 +226,8 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
                 (resource, choice)
             })
             .collect(),
-        reasons: ps.status.sorted_reasons(),
+        reasons: ps.status.reasons.clone(),
+        error: ps.status.error.clone(),
         attempts: attempts.get(ps.group).cloned().unwrap_or_default(),
         topology: ps.topology_assignment.clone(),
         topology_failure: failure
@@ -326,7 +274,7 @@ fn victims(
 fn preemption_shortage(
     shortage: &PreemptionShortage,
     snapshot: &SnapshotTransaction<'_>,
-) -> PreemptionShortageDecision {
+) -> PreemptionShortageReason {
     let frs = &snapshot.cache.hierarchy.frs;
     let resources = shortage.flavor_resources.iter().map(|missing| {
         let FlavorResource { flavor, resource } = frs.pair(missing.fr).clone();
@@ -337,7 +285,7 @@ fn preemption_shortage(
             missing: missing.missing,
         }
     });
-    PreemptionShortageDecision {
+    PreemptionShortageReason {
         targets: shortage.targets,
         borrowing: shortage.borrowing,
         resources: resources.collect(),

@@ -16,6 +16,7 @@ use crate::workload::{Info, Usage, WorkloadKey, predicates};
 
 use super::decision::Decision;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_reason::{InadmissibleCause, InadmissibleReason, PendingEvictions};
 
 /// The status of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +55,8 @@ pub struct Entry {
     pub shortage: Option<PreemptionShortage>,
     /// Its status.
     pub status: EntryStatus,
-    /// The message when it is not admitted.
-    pub message: String,
+    /// Why it is not admitted.
+    pub inadmissible: InadmissibleReason,
     /// The reason of its requeue when it is not admitted.
     pub requeue_reason: RequeueReason,
     /// The reason of its QuotaReserved condition.
@@ -98,7 +99,7 @@ impl Entry {
             evaluated_candidates: Vec::new(),
             shortage: None,
             status: EntryStatus::NotNominated,
-            message: String::new(),
+            inadmissible: InadmissibleReason::default(),
             requeue_reason: RequeueReason::Generic,
             quota_reserved_reason: None,
             processed: false,
@@ -114,7 +115,10 @@ impl Entry {
 
     /// Records the result of nomination. The last assignment state is kept for the next attempt.
     pub(super) fn record_assignment(&mut self, mut result: NominationResult) {
-        self.message = result.assignment.message();
+        self.inadmissible = InadmissibleReason {
+            cause: result.assignment.inadmissible_cause(),
+            evictions: None,
+        };
         let stopped_at = std::mem::take(&mut result.assignment.last_state);
         self.info.last_assignment = Some(stopped_at.into());
         self.assignment = result.assignment;
@@ -127,12 +131,12 @@ impl Entry {
     /// other entries.
     pub fn mark_skipped(
         &mut self,
-        message: &str,
+        cause: InadmissibleCause,
         reason: QuotaReservedReason,
         keep_progress: bool,
     ) {
         self.status = EntryStatus::Skipped;
-        self.message = message.to_owned();
+        self.inadmissible = cause.into();
         self.quota_reserved_reason = Some(reason);
         if !keep_progress {
             self.info.last_assignment = None;
@@ -140,9 +144,9 @@ impl Entry {
     }
 
     /// Marks the entry as blocked by a closed preemption gate.
-    pub(crate) fn mark_preemption_gated(&mut self, message: &str) {
+    pub(crate) fn mark_preemption_gated(&mut self) {
         self.status = EntryStatus::PreemptionGated;
-        self.message = message.to_owned();
+        self.inadmissible = InadmissibleCause::PreemptionGated.into();
         self.requeue_reason = RequeueReason::PreemptionGated;
         self.quota_reserved_reason = Some(QuotaReservedReason::AdmissionGated);
         self.info.last_assignment = None;
@@ -152,12 +156,10 @@ impl Entry {
     pub fn mark_preemption_outcome(&mut self, preempted: usize, failed: usize) {
         self.info.last_assignment = None;
         if preempted > 0 {
-            let more = format!(". Pending the preemption of {preempted} workload(s)");
-            self.message.push_str(&more);
+            self.inadmissible.evictions = Some(PendingEvictions::Preemption(preempted));
             self.requeue_reason = RequeueReason::PendingPreemption;
         } else if failed > 0 {
-            let more = format!(". Preempting {failed} workload(s) failed, will retry.");
-            self.message.push_str(&more);
+            self.inadmissible.evictions = Some(PendingEvictions::PreemptionFailed(failed));
             self.requeue_reason = RequeueReason::PreemptionFailed;
         }
     }

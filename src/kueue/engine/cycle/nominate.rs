@@ -4,7 +4,8 @@ use super::entry::Entry;
 use super::scheduling_cycle::SchedulingCycle;
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::workload::predicates;
-use crate::workload::validate_admissibility::{InadmissibleError, validate_admissibility};
+use crate::workload::validate_admissibility::validate_admissibility;
+use kueue_lab_reason::InadmissibleCause;
 
 impl SchedulingCycle<'_> {
     /// Nominates the heads. Inadmissible ones go to `rejected`.
@@ -33,8 +34,8 @@ impl SchedulingCycle<'_> {
                     self.entries.push(entry);
                 }
                 (inadmissible, _) => {
-                    if let Some((message, reason)) = inadmissible {
-                        entry.message = message;
+                    if let Some((cause, reason)) = inadmissible {
+                        entry.inadmissible = cause.into();
                         entry.quota_reserved_reason = Some(reason);
                     }
                     self.rejected.push(entry);
@@ -44,29 +45,32 @@ impl SchedulingCycle<'_> {
     }
 
     /// The reason that an entry is inadmissible regardless of quota.
-    fn inadmissible_reason(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
-        let name = &entry.info.cluster_queue;
+    fn inadmissible_reason(
+        &self,
+        entry: &mut Entry,
+    ) -> Option<(InadmissibleCause, QuotaReservedReason)> {
+        let name = || entry.info.cluster_queue.to_string();
         if predicates::has_failed_checks(&entry.info.obj) {
-            let message = "The workload has failed admission checks".to_owned();
-            return Some((message, QuotaReservedReason::PendingEvaluation));
+            let cause = InadmissibleCause::FailedAdmissionChecks;
+            return Some((cause, QuotaReservedReason::PendingEvaluation));
         }
-        if entry.node.is_none() && self.snapshot.is_inactive(name) {
-            let message = format!("ClusterQueue {name} is inactive");
-            return Some((message, QuotaReservedReason::Suspended));
+        if entry.node.is_none() && self.snapshot.is_inactive(&entry.info.cluster_queue) {
+            let cause = InadmissibleCause::ClusterQueueInactive { name: name() };
+            return Some((cause, QuotaReservedReason::Suspended));
         }
         let queue = entry
             .node
             .and_then(|node| self.snapshot.cluster_queue(node));
         let Some(queue) = queue else {
-            let message = format!("ClusterQueue {name} not found");
-            return Some((message, QuotaReservedReason::Misconfigured));
+            let cause = InadmissibleCause::ClusterQueueNotInCache { name: name() };
+            return Some((cause, QuotaReservedReason::Misconfigured));
         };
         let selector = &queue.namespace_selector;
-        let error =
+        let cause =
             validate_admissibility(&entry.info.obj, selector, self.cluster_objects).err()?;
-        if error == InadmissibleError::NamespaceMismatch {
+        if cause == InadmissibleCause::NamespaceMismatch {
             entry.requeue_reason = RequeueReason::NamespaceMismatch;
         }
-        Some((error.to_string(), QuotaReservedReason::Misconfigured))
+        Some((cause, QuotaReservedReason::Misconfigured))
     }
 }

@@ -10,6 +10,7 @@ use crate::resources::{Amount, FlavorResourceQuantities};
 use crate::snapshot_transaction::FitsCheck;
 use crate::workload::{Usage, predicates};
 use crate::workload_slicing;
+use kueue_lab_reason::InadmissibleCause;
 
 /// Whether an entry is processed, or waits until the pods of all admitted workloads are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ impl SchedulingCycle<'_> {
         let gates = self.snapshot.config.gates.clone();
         let keep = gates.flavor_fungibility_preserve_scan_progress;
         if self.has_admitted_more_favorable_sibling(i, node) {
-            let message = "A more favorable variant is already admitted";
-            self.entries[i].mark_skipped(message, Reason::PendingEvaluation, keep);
+            let cause = InadmissibleCause::MoreFavorableVariant;
+            self.entries[i].mark_skipped(cause, Reason::PendingEvaluation, keep);
             return ProcessResult::Done;
         }
 
@@ -57,28 +58,28 @@ impl SchedulingCycle<'_> {
             }
             let gated = gates.concurrent_admission || gates.multi_kueue_orchestrated_preemption;
             if gated && predicates::has_closed_preemption_gate(&entry.info.obj) {
-                entry.mark_preemption_gated("Workload requires preemption, but it's gated");
+                entry.mark_preemption_gated();
                 return ProcessResult::Done;
             }
         }
         if mode == FlavorAssignmentMode::DeferredFit {
             // Another flavor may fit once the targets are preempted.
             entry.info.last_assignment = None;
-            entry.message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete".to_owned();
+            entry.inadmissible = InadmissibleCause::DeferredFit.into();
             entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
             entry.requeue_reason = RequeueReason::PendingPreemption;
             self.reserve_usage(i, node, usage);
             return ProcessResult::Done;
         }
         if self.preempted.has_any(&entry.targets) {
-            let message = "Workload has overlapping preemption targets with another workload";
-            entry.mark_skipped(message, Reason::WaitingForQuota, keep);
+            let cause = InadmissibleCause::OverlappingTargets;
+            entry.mark_skipped(cause, Reason::WaitingForQuota, keep);
             self.count_skipped(node);
             return ProcessResult::Done;
         }
         if !fits {
-            let message = "Workload no longer fits after processing another workload";
-            entry.mark_skipped(message, Reason::WaitingForQuota, keep);
+            let cause = InadmissibleCause::NoLongerFits;
+            entry.mark_skipped(cause, Reason::WaitingForQuota, keep);
             if mode == FlavorAssignmentMode::Preempt {
                 self.count_skipped(node);
             }

@@ -9,6 +9,7 @@ use crate::messages;
 use crate::queue::{QuotaReservedReason as Reason, RequeueReason};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_reason::{InadmissibleCause, PendingEvictions};
 
 impl SchedulingCycle<'_> {
     /// Admits an entry that fits, or first evicts an admitted less favorable variant.
@@ -44,9 +45,7 @@ impl SchedulingCycle<'_> {
         let entry = &mut self.entries[i];
         entry.info.last_assignment = None;
         entry.requeue_reason = RequeueReason::PendingMigration;
-        entry
-            .message
-            .push_str(". Pending the migration of 1 workload(s)");
+        entry.inadmissible.evictions = Some(PendingEvictions::Migration);
     }
 
     pub(super) fn has_admitted_more_favorable_sibling(
@@ -122,7 +121,7 @@ impl SchedulingCycle<'_> {
         let acceptable = flavors.iter().position(|f| **f == *last);
         let too_far = acceptable.is_none_or(|at| own > at);
         if too_far {
-            self.entries[i].message = "Target flavor is below LastAcceptableFlavorName".to_owned();
+            self.entries[i].inadmissible = InadmissibleCause::BelowLastAcceptableFlavor.into();
         }
         !too_far
     }

@@ -6,6 +6,7 @@ use super::scheduling_cycle::SchedulingCycle;
 use crate::status::StatusChange;
 use crate::workload::predicates;
 use kueue_lab_api::constants as c;
+use kueue_lab_reason::InadmissibleCause;
 
 impl SchedulingCycle<'_> {
     /// Whether the entry has to wait until the pods of all admitted workloads are ready. A second
@@ -30,7 +31,8 @@ impl SchedulingCycle<'_> {
         };
         let change = StatusChange::Unreserve {
             reason: reason.to_owned(),
-            message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
+            message: InadmissibleCause::WaitingForPodsReady
+                .message(&self.snapshot.config.formatter),
             resource_requests: None,
             preemption_gated: false,
         };

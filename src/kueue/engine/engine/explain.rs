@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
-use super::pending_verdict::PendingVerdict;
 use super::pending_workloads::PendingState;
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
@@ -17,6 +16,7 @@ use crate::queue::Head;
 use crate::workload::{
     AssignmentClusterQueueState, Info, WorkloadKey, adjust_resources, predicates,
 };
+use kueue_lab_reason::{InadmissibleCause, PendingReason, PendingVerdict};
 
 /// The most cycles in which flavors are tried.
 const MAX_CYCLES: usize = 64;
@@ -150,7 +150,10 @@ impl Engine {
             now: decision_as_head,
         };
         explanation.verdict = match dra_inadmissible_message {
-            Some(message) if wl.spec.is_active() => Some(PendingVerdict::never(message)),
+            Some(message) if wl.spec.is_active() => {
+                let cause = InadmissibleCause::Other { message };
+                Some(PendingReason::Inadmissible { cause }.into())
+            }
             _ => self.pending_verdict(
                 &wl,
                 &explanation,
@@ -213,7 +216,7 @@ impl Engine {
         decided.record_outcomes(&Default::default());
         let mut entry = decided.entries.pop().or_else(|| decided.rejected.pop())?;
         let mut decision = entry.decision.take()?;
-        decision.message = entry.message;
+        decision.inadmissible = entry.inadmissible;
         decision.requeue_reason = entry.requeue_reason;
         Some((decision, entry.info.last_assignment))
     }
@@ -406,10 +409,9 @@ mod tests {
     #[test]
     fn the_verdict_is_never_when_an_empty_cluster_does_not_suffice() {
         let never = verdict(workload("waiting", "a", 31, false));
-        assert!(never.starts_with("never: untolerated taint"), "{never}");
-        assert!(
-            never.ends_with("; 31 cpu > maximum 30 in on-demand"),
-            "{never}"
+        assert_eq!(
+            never,
+            "never: does not tolerate the taint spot=yes:NoSchedule of spot; 31 cpu > maximum 30 in on-demand"
         );
         // With fewer pods it may fit.
         let mut partial = Workload::clone(&workload("waiting", "a", 16, false));

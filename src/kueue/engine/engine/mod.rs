@@ -37,8 +37,8 @@ pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortCycle, CohortQuota, ExplainedQuota, PendingInQueue,
     QuotaHolder,
 };
+pub use kueue_lab_reason::{PendingVerdict, PendingVerdictKind};
 pub use metric_queries::PendingBreakdown;
-pub use pending_verdict::{PendingVerdict, PendingVerdictKind};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};
 pub use quota_reserved_condition::QueueInadmissibleReason;
 pub use schedule::CycleResult;

@@ -12,14 +12,15 @@ use crate::workload::validate_admissibility::validate_admissibility;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
+use kueue_lab_reason::InadmissibleCause as Cause;
 
 /// The reason that the queue of a workload makes it inadmissible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueInadmissibleReason {
     /// The reason for the QuotaReserved condition.
     pub reason: Cow<'static, str>,
-    /// The message.
-    pub message: String,
+    /// The cause.
+    pub cause: Cause,
 }
 
 impl Engine {
@@ -36,36 +37,36 @@ impl Engine {
         &self,
         wl: &Workload,
     ) -> Option<QueueInadmissibleReason> {
-        let blocker = |reason: &'static str, message| {
+        let blocker = |reason: &'static str, cause| {
             Some(QueueInadmissibleReason {
                 reason: reason.into(),
-                message,
+                cause,
             })
         };
-        let name = &wl.spec.queue_name;
         let Some(lq) = self
             .store
             .local_queues
             .get(&predicates::local_queue_key(wl))
         else {
-            return blocker(q::MISCONFIGURED, format!("LocalQueue {name} doesn't exist"));
+            let name = wl.spec.queue_name.clone();
+            return blocker(q::MISCONFIGURED, Cause::LocalQueueNotFound { name });
         };
         if lq.spec.stop_policy() != StopPolicy::None {
-            return blocker(q::SUSPENDED, format!("LocalQueue {name} is inactive"));
+            let name = wl.spec.queue_name.clone();
+            return blocker(q::SUSPENDED, Cause::LocalQueueInactive { name });
         }
         let queue = &lq.spec.cluster_queue;
         if !self.store.cluster_queues.contains_key(queue) {
-            return blocker(
-                q::MISCONFIGURED,
-                format!("ClusterQueue {queue} doesn't exist"),
-            );
+            let name = queue.clone();
+            return blocker(q::MISCONFIGURED, Cause::ClusterQueueNotFound { name });
         }
         let active = self
             .cache
             .cluster_queue(queue)
             .is_some_and(|q| q.is_active());
         if !active {
-            return blocker(q::SUSPENDED, format!("ClusterQueue {queue} is inactive"));
+            let name = queue.clone();
+            return blocker(q::SUSPENDED, Cause::ClusterQueueInactive { name });
         }
         None
     }
@@ -74,9 +75,12 @@ impl Engine {
     /// condition is not set yet.
     pub fn quota_reserved_false_condition(&self, wl: &Workload) -> Option<(String, String)> {
         let gates = &self.config.gates;
+        let condition = |reason: &str, cause: Cause| {
+            Some((reason.to_owned(), cause.message(&self.config.formatter)))
+        };
         let blocker = || {
-            self.queue_inadmissible_reason(wl)
-                .map(|b| (b.reason.into_owned(), b.message))
+            let blocker = self.queue_inadmissible_reason(wl)?;
+            condition(&blocker.reason, blocker.cause)
         };
         if !gates.unadmitted_workloads_observability {
             return blocker().map(|(_, message)| (q::INADMISSIBLE.to_owned(), message));
@@ -84,8 +88,7 @@ impl Engine {
         let known = wl.condition(c::QUOTA_RESERVED);
         let current_condition = || known.map(|cond| (cond.reason.clone(), cond.message.clone()));
         if !wl.spec.is_active() {
-            let message = "The workload is deactivated";
-            return Some((c::evicted::DEACTIVATED.to_owned(), message.to_owned()));
+            return condition(c::evicted::DEACTIVATED, Cause::Deactivated);
         }
         if predicates::is_on_hold(wl) {
             return current_condition();
@@ -93,21 +96,19 @@ impl Engine {
         if let Some(blocker) = blocker() {
             return Some(blocker);
         }
-        if let Some(error) = self.inadmissible_error(wl) {
-            return Some((q::MISCONFIGURED.to_owned(), error));
+        if let Some(cause) = self.inadmissible_cause(wl) {
+            return condition(q::MISCONFIGURED, cause);
         }
         if predicates::has_admission_gate(wl, gates) {
             let by = predicates::annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION);
-            let message = format!("Admission is gated by: {}", by.unwrap_or_default());
-            return Some((q::ADMISSION_GATED.to_owned(), message));
+            let by = by.unwrap_or_default().to_owned();
+            return condition(q::ADMISSION_GATED, Cause::AdmissionGated { by });
         }
         let reason = known.map(|cond| cond.reason.as_str());
         if can_bypass_evaluation(reason, gates)
             && let Some(reason) = self.no_fit_reason(wl)
         {
-            let message =
-                "Bypassed scheduling evaluation because an equivalent workload recently failed";
-            return Some((reason.to_owned(), message.to_owned()));
+            return condition(reason, Cause::Bypassed);
         }
         if reason.is_some_and(is_set_by_scheduler) {
             return current_condition();
@@ -115,12 +116,11 @@ impl Engine {
         if known.is_none() && !gates.unadmitted_workloads_explicit_status {
             return None;
         }
-        let message = "Workload is pending evaluation in the scheduling queue";
-        Some((q::PENDING_EVALUATION.to_owned(), message.to_owned()))
+        condition(q::PENDING_EVALUATION, Cause::PendingEvaluation)
     }
 
     /// The reason that a workload is inadmissible regardless of quota.
-    pub(super) fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
+    pub(super) fn inadmissible_cause(&self, wl: &Workload) -> Option<Cause> {
         let lq = self
             .store
             .local_queues
@@ -128,10 +128,12 @@ impl Engine {
         let cq = self.store.cluster_queues.get(&lq.spec.cluster_queue)?;
         let selector = match Selector::from_api(cq.spec.namespace_selector.as_ref()) {
             Ok(selector) => selector,
-            Err(error) => return Some(format!("invalid namespace selector: {error}")),
+            Err(error) => {
+                let error = error.to_string();
+                return Some(Cause::InvalidNamespaceSelector { error });
+            }
         };
-        let checked = validate_admissibility(wl, &selector, &self.cluster_objects);
-        checked.err().map(|e| e.to_string())
+        validate_admissibility(wl, &selector, &self.cluster_objects).err()
     }
 }
 

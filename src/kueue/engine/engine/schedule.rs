@@ -18,6 +18,7 @@ use crate::snapshot_transaction::{LocalQueueUsages, SnapshotTransaction};
 use crate::status::{self, StatusChange};
 use crate::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
+use kueue_lab_reason::InadmissibleCause;
 
 /// A finished cycle.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -124,10 +125,8 @@ impl Engine {
                 .assume_workload(&admitted, &entry.info, &self.config);
             if !counted.unwrap_or(false) {
                 entry.status = EntryStatus::Nominated;
-                entry.message = format!(
-                    "Failed to admit workload: workload {} could not be added to the cache",
-                    entry.info.key
-                );
+                let workload = entry.info.key.to_string();
+                entry.inadmissible = InadmissibleCause::NotCached { workload }.into();
                 rejected.push(i);
                 continue;
             }
@@ -262,7 +261,7 @@ impl Engine {
         let waiting = waits.then(|| (entry.info.cluster_queue.clone(), entry.info.key.clone()));
         if let Some(mut decision) = entry.decision.take() {
             decision.status = entry.status;
-            decision.message.clone_from(&entry.message);
+            decision.inadmissible.clone_from(&entry.inadmissible);
             decision.reason = entry.quota_reserved_reason;
             decision.requeue_reason = entry.requeue_reason;
             let decision = Arc::new(decision);
@@ -293,6 +292,7 @@ impl Engine {
         let (requeue_reason, quota) = (entry.requeue_reason, entry.quota_reserved_reason);
         let second_pass = self.requeue(&mut entry.info, requeue_reason, quota, now);
         let info = &entry.info;
+        let message = entry.inadmissible.message(&self.config.formatter);
         let (reason, change) = if second_pass {
             (c::event::SECOND_PASS_FAILED, None)
         } else if matches!(
@@ -307,7 +307,7 @@ impl Engine {
             let requests = status::resource_requests(info, &self.config.formatter);
             let change = StatusChange::Unreserve {
                 reason: reason.to_owned(),
-                message: entry.message.clone(),
+                message: message.clone(),
                 resource_requests: Some(requests),
                 preemption_gated: entry.status == S::PreemptionGated,
             };
@@ -316,7 +316,7 @@ impl Engine {
             return None;
         };
         let (key, uid) = (info.key.clone(), info.uid());
-        let event = messages::unadmitted(key.clone(), uid, reason, &entry.message);
+        let event = messages::unadmitted(key.clone(), uid, reason, message);
         Some(Action {
             id: 0,
             kind: ActionKind::Requeue,

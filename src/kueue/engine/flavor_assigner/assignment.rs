@@ -12,12 +12,15 @@ use crate::config::EngineConfig;
 use crate::queue::QuotaReservedReason;
 use crate::resources::{
     Amount, FlavorName, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable, Requests,
-    ResourceName,
+    ResourceFormatter, ResourceName,
 };
 use crate::tas;
 use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{AssignmentClusterQueueState, Info, TasUsage};
 use kueue_lab_api::v1beta2::{self as api, DelayedTopologyRequestState};
+use kueue_lab_reason::{
+    AssignmentError, FlavorReason, InadmissibleCause, PodSetReasons, TasFailure,
+};
 
 /// The flavor of a resource.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +38,10 @@ pub struct FlavorAssignment {
 /// The reasons that a pod set does not fit; empty if it fits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssignmentStatus {
-    /// The reasons, in the order they were found. Each text is allocated once and shared with the
-    /// attempts and the decision.
-    pub reasons: Vec<Arc<str>>,
+    /// The reasons, in the order they were found.
+    pub reasons: Vec<FlavorReason>,
     /// The error for which no flavors were assigned.
-    pub error: Option<String>,
+    pub error: Option<AssignmentError>,
 }
 
 impl AssignmentStatus {
@@ -47,44 +49,15 @@ impl AssignmentStatus {
     pub(crate) fn is_fit(&self) -> bool {
         self.error.is_none() && self.reasons.is_empty()
     }
-
-    /// The reasons as messages format them.
-    pub fn message(&self) -> String {
-        self.error
-            .clone()
-            .unwrap_or_else(|| joined(self.sorted().iter().copied(), ", "))
-    }
-
-    /// The sorted reasons.
-    pub(crate) fn sorted_reasons(&self) -> Vec<Arc<str>> {
-        match &self.error {
-            Some(error) => vec![error.as_str().into()],
-            None => self.sorted().into_iter().cloned().collect(),
-        }
-    }
-
-    fn sorted(&self) -> Vec<&Arc<str>> {
-        let mut reasons: Vec<&Arc<str>> = self.reasons.iter().collect();
-        reasons.sort_unstable();
-        reasons
-    }
 }
 
-/// Joins texts.
-pub(super) fn joined<'a, I>(texts: I, separator: &str) -> String
-where
-    I: IntoIterator<Item = &'a Arc<str>, IntoIter: Clone>,
-{
-    let texts = texts.into_iter();
-    let length = texts.clone().map(|text| text.len() + separator.len()).sum();
-    let mut all = String::with_capacity(length);
-    for (i, text) in texts.enumerate() {
-        if i > 0 {
-            all.push_str(separator);
+impl From<FlavorReason> for AssignmentStatus {
+    fn from(reason: FlavorReason) -> Self {
+        AssignmentStatus {
+            reasons: vec![reason],
+            error: None,
         }
-        all.push_str(text);
     }
-    all
 }
 
 /// The flavor assignment of one pod set.
@@ -143,7 +116,7 @@ pub(crate) struct TopologyFailure {
     /// The flavor.
     pub(crate) flavor: FlavorName,
     /// Why.
-    pub(crate) reason: Arc<str>,
+    pub(crate) reason: TasFailure,
 }
 
 impl Assignment {
@@ -240,37 +213,39 @@ impl Assignment {
     }
 
     /// Records the error for which a pod set got no flavors.
-    pub(super) fn set_error(&mut self, at: usize, error: String) {
+    pub(super) fn set_error(&mut self, at: usize, error: AssignmentError) {
         self.pod_sets[at].status.error = Some(error);
         self.representative_mode = None;
     }
 
-    /// The message of conditions for pod sets that do not fit.
-    pub fn message(&self) -> String {
-        let mut parts = Vec::new();
+    /// Why pod sets do not fit; none if all do.
+    pub fn inadmissible_cause(&self) -> Option<InadmissibleCause> {
+        let mut pod_sets = Vec::new();
         for ps in self.pod_sets.iter().filter(|ps| !ps.status.is_fit()) {
-            let message = ps.status.message();
-            if ps.status.error.is_some() {
-                return format!("failed to assign flavors to pod set {}: {message}", ps.name);
+            let name = ps.name.clone();
+            if let Some(error) = &ps.status.error {
+                return Some(InadmissibleCause::AssignmentFailed {
+                    pod_set: name,
+                    error: error.clone(),
+                });
             }
-            parts.push(format!(
-                "couldn't assign flavors to pod set {}: {message}",
-                ps.name
-            ));
+            let reasons = ps.status.reasons.clone();
+            pod_sets.push(PodSetReasons { name, reasons });
         }
-        parts.join("; ")
+        (!pod_sets.is_empty()).then_some(InadmissibleCause::NotAssigned { pod_sets })
     }
 
     /// The attempted flavors, as the QuotaReserved Event prints them.
-    pub(crate) fn format_attempts_for_events(&self) -> String {
-        format_attempts_for_events(self.pod_sets.iter().map(|ps| {
+    pub(crate) fn format_attempts_for_events(&self, formatter: &ResourceFormatter) -> String {
+        let pod_sets = self.pod_sets.iter().map(|ps| {
             let attempts = self
                 .attempts
                 .get(ps.group)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             (ps.name.as_str(), attempts)
-        }))
+        });
+        format_attempts_for_events(pod_sets, formatter)
     }
 
     /// Converts to the API type.

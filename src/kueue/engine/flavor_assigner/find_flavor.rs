@@ -1,11 +1,9 @@
 //! Finds the flavor of a resource group.
 
-use std::sync::Arc;
-
 use super::assigner::{FlavorAssigner, PreemptionOracle};
 use super::assignment::{AssignmentStatus, FlavorAssignment};
 use super::flavor_attempts::FlavorAssignmentAttempt;
-use super::flavor_eligibility::{IneligibleFlavor, check_flavor_for_pod_sets, no_fit_status};
+use super::flavor_eligibility::{IneligibleFlavor, check_flavor_for_pod_sets};
 use super::flavor_fungibility::tried_flavor_idx;
 use super::granular_mode::{GranularMode, PreemptionMode};
 use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
@@ -15,6 +13,7 @@ use crate::queue::QuotaReservedReason;
 use crate::resources::{FlavorName, FlavorResourceQuantities, Requests, ResourceName};
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::workload::AssignmentClusterQueueState;
+use kueue_lab_reason::FlavorReason;
 
 /// The result of a flavor search in a resource group.
 #[derive(Default)]
@@ -33,7 +32,7 @@ struct FlavorEvaluation {
     mode: GranularMode,
     max_borrow: usize,
     flavors: Vec<(ResourceName, FlavorAssignment)>,
-    reasons: Vec<Arc<str>>,
+    reasons: Vec<FlavorReason>,
     no_fit_reason: Option<QuotaReservedReason>,
     mismatch: Option<FlavorMismatch>,
     resources: Vec<ResourceAttempt>,
@@ -52,9 +51,9 @@ impl FlavorAssigner<'_> {
         assigned_usage: &FlavorResourceQuantities,
     ) -> FlavorSearchResult {
         let Some(group) = self.resource_group_for(resource) else {
-            let reason = format!("resource {resource} unavailable in ClusterQueue");
+            let reason = FlavorReason::ResourceUnavailable { resource };
             return FlavorSearchResult {
-                status: Some(no_fit_status(reason)),
+                status: Some(AssignmentStatus::from(reason)),
                 ..Default::default()
             };
         };
@@ -74,7 +73,7 @@ impl FlavorAssigner<'_> {
         for (i, flavor) in group.flavors.iter().enumerate().skip(first) {
             attempted = Some(i);
             if let Some(reason) = self.skip_reason(snapshot, flavor, pod_sets, resource) {
-                status.reasons.push(reason.into());
+                status.reasons.push(reason);
                 continue;
             }
             if let Some(ineligible) = self.flavor_mismatch(snapshot, flavor, pod_sets, group) {
@@ -175,7 +174,7 @@ impl FlavorAssigner<'_> {
         flavor: &FlavorName,
         pod_sets: &[usize],
         resource: ResourceName,
-    ) -> Option<String> {
+    ) -> Option<FlavorReason> {
         let gates = &snapshot.config.gates;
         let pinned = gates.recompute_assignment_upon_preemption_targets_overlap
             || (gates.topology_aware_scheduling
@@ -187,15 +186,14 @@ impl FlavorAssigner<'_> {
                 flavors.and_then(|f| f.get(&resource)) == Some(flavor)
             });
             if !nominated {
-                return Some(format!(
-                    "skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
-                ));
+                return Some(FlavorReason::NotNominated {
+                    flavor: flavor.clone(),
+                    resource,
+                });
             }
         }
-        (!is_flavor_allowed(&self.wl.obj, flavor, gates)).then(|| {
-            format!(
-                "skipping flavor {flavor} due to WorkloadAllowedResourceFlavorAnnotation annotation"
-            )
+        (!is_flavor_allowed(&self.wl.obj, flavor, gates)).then(|| FlavorReason::NotAllowed {
+            flavor: flavor.clone(),
         })
     }
 
@@ -208,7 +206,8 @@ impl FlavorAssigner<'_> {
     ) -> Option<IneligibleFlavor> {
         let is_missing = self.missing_flavors.contains(flavor);
         let Some(object) = snapshot.cache.flavor(flavor).filter(|_| !is_missing) else {
-            let reason = format!("flavor {flavor} not found");
+            let flavor = flavor.clone();
+            let reason = FlavorReason::NotFound { flavor };
             return Some(IneligibleFlavor::new(reason, FlavorMismatch::NotFound));
         };
         let pod_sets = pod_sets
@@ -251,7 +250,7 @@ impl FlavorAssigner<'_> {
                 self.fits_resource_quota(snapshot, oracle, fr, assigned_usage.get(fr), amount);
             evaluation.resources.push(quota.attempt);
             if let Some((reason, kind)) = quota.no_fit {
-                evaluation.reasons.push(reason.into());
+                evaluation.reasons.push(reason);
                 evaluation.no_fit_reason =
                     QuotaReservedReason::most_severe(evaluation.no_fit_reason, kind);
             }
@@ -288,14 +287,14 @@ impl FlavorAssigner<'_> {
             return amount;
         };
         for total in pod_sets.iter().filter_map(|&i| old.total_requests.get(i)) {
-            let original = total.flavors.get(&resource).map_or("", |f| &**f);
-            if original != &**flavor {
+            let original = total.flavors.get(&resource);
+            if original != Some(flavor) {
                 evaluation.mode = GranularMode::WORST;
                 evaluation.mismatch = Some(FlavorMismatch::OtherThanReplaced);
-                let reason = format!(
-                    "could not assign {flavor} flavor since the original workload is assigned: {original}"
-                );
-                evaluation.reasons.push(reason.into());
+                evaluation.reasons.push(FlavorReason::OtherThanReplaced {
+                    flavor: flavor.clone(),
+                    replaced: original.cloned().unwrap_or_default(),
+                });
                 evaluation.no_fit_reason = QuotaReservedReason::most_severe(
                     evaluation.no_fit_reason,
                     Some(QuotaReservedReason::NoMatchingFlavor),

@@ -8,12 +8,13 @@ use crate::cache::PreemptionPolicy;
 use crate::queue::QuotaReservedReason;
 use crate::resources::{Amount, FlavorResourceId};
 use crate::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_reason::FlavorReason;
 
 /// The evaluation of the quota of one flavor resource.
 pub(super) struct QuotaEvaluation {
     pub mode: GranularMode,
     /// The reasons that it does not fit, with the reason if preemption does not help.
-    pub no_fit: Option<(String, Option<QuotaReservedReason>)>,
+    pub no_fit: Option<(FlavorReason, Option<QuotaReservedReason>)>,
     pub attempt: ResourceAttempt,
 }
 
@@ -33,7 +34,6 @@ impl FlavorAssigner<'_> {
         let amount = assigned_usage.plus(Amount::new(requested));
         let pair = hierarchy.frs.pair(fr);
         let (resource, flavor) = (pair.resource, &pair.flavor);
-        let formatter = &snapshot.config.formatter;
         let nominal = hierarchy[self.node].resources.quota(fr).nominal;
         let evaluate = |preemption: PreemptionMode, borrow, no_fit| QuotaEvaluation {
             mode: GranularMode { preemption, borrow },
@@ -52,12 +52,13 @@ impl FlavorAssigner<'_> {
             },
         };
         if amount > most {
-            let reason = format!(
-                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + current podset request ({}) > maximum capacity ({})",
-                formatter.amount_text(resource, assigned_usage),
-                formatter.text(resource, requested),
-                formatter.amount_text(resource, most),
-            );
+            let reason = FlavorReason::InsufficientQuota {
+                flavor: flavor.clone(),
+                resource,
+                taken_before: assigned_usage,
+                requested,
+                capacity: most,
+            };
             let no_fit = Some((reason, Some(QuotaReservedReason::ExceedsMaxQuota)));
             return evaluate(PreemptionMode::NoFit, 0, no_fit);
         }
@@ -66,10 +67,11 @@ impl FlavorAssigner<'_> {
         if amount <= available {
             return evaluate(PreemptionMode::Fit, borrow, None);
         }
-        let reason = format!(
-            "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
-            formatter.amount_text(resource, amount.minus(available)),
-        );
+        let reason = FlavorReason::InsufficientUnusedQuota {
+            flavor: flavor.clone(),
+            resource,
+            missing: amount.minus(available),
+        };
         if nominal >= amount || may_reclaim || self.can_preempt_while_borrowing(snapshot) {
             let (possibility, borrow) =
                 oracle.simulate_preemption(snapshot, self.node, self.wl, fr, amount);

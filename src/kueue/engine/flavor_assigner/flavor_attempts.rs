@@ -2,17 +2,15 @@
 //!
 //! Must not depend on how flavors are assigned.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::assignment::joined;
 use super::granular_mode::{FlavorAssignmentMode, PreemptionMode, PreemptionPossibility};
 use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
 use crate::cache::ResourceGroup;
 use crate::queue::QuotaReservedReason;
-use crate::resources::{FlavorName, ResourceName};
+use crate::resources::{FlavorName, ResourceFormatter, ResourceName};
+use kueue_lab_reason::FlavorReason;
 
 /// The attempt to assign one flavor to a pod set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,8 +25,8 @@ pub struct FlavorAssignmentAttempt {
     /// The result of the simulated preemption, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_possibility: Option<PreemptionPossibility>,
-    /// The reasons that it does not fit, sorted.
-    pub reasons: Vec<Arc<str>>,
+    /// The reasons that it does not fit, each once.
+    pub reasons: Vec<FlavorReason>,
     /// The reason that the pod set cannot use the flavor, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<FlavorMismatch>,
@@ -44,7 +42,7 @@ impl FlavorAssignmentAttempt {
     /// An attempt with a flavor that the pod set cannot use.
     pub fn no_fit(
         flavor: FlavorName,
-        reasons: Vec<Arc<str>>,
+        reasons: Vec<FlavorReason>,
         mismatch: Option<FlavorMismatch>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
@@ -65,11 +63,10 @@ impl FlavorAssignmentAttempt {
         flavor: FlavorName,
         mode: PreemptionMode,
         borrow: usize,
-        mut reasons: Vec<Arc<str>>,
+        reasons: Vec<FlavorReason>,
         resources: Vec<ResourceAttempt>,
         reason: Option<QuotaReservedReason>,
     ) -> Self {
-        reasons.sort();
         FlavorAssignmentAttempt {
             flavor,
             mode: mode.mode(),
@@ -83,7 +80,7 @@ impl FlavorAssignmentAttempt {
     }
 
     /// The format of Events: `flavor(preemptionMode=Reclaim;borrow=1;reason)`.
-    fn describe(&self) -> String {
+    fn describe(&self, formatter: &ResourceFormatter) -> String {
         let mut text = format!("{}(", self.flavor);
         match self.preemption_possibility {
             None => text.push_str(self.mode.as_str()),
@@ -97,7 +94,7 @@ impl FlavorAssignmentAttempt {
         }
         if !self.reasons.is_empty() {
             text.push(';');
-            text.push_str(&joined(&self.reasons, ";"));
+            text.push_str(&FlavorReason::messages(&self.reasons, formatter).join(";"));
         }
         text.push(')');
         text
@@ -129,8 +126,9 @@ impl FlavorAssignmentAttempts {
             let flavor = &attempt.flavor;
             if group.flavors.contains(flavor) && !present.contains(flavor) {
                 attempt.mode = FlavorAssignmentMode::NoFit;
-                let missing = format!("flavor {flavor} does not provide resource {resource}");
-                add_unique(&mut attempt.reasons, [missing.into()]);
+                let flavor = flavor.clone();
+                let missing = FlavorReason::ResourceNotProvided { flavor, resource };
+                add_unique(&mut attempt.reasons, [missing]);
                 attempt
                     .mismatch
                     .get_or_insert(FlavorMismatch::MissingResource { resource });
@@ -146,7 +144,8 @@ impl FlavorAssignmentAttempts {
         let known = match index {
             Ok(i) => &mut self.0[i],
             Err(i) => {
-                add_unique(&mut attempt.reasons, []);
+                let reasons = std::mem::take(&mut attempt.reasons);
+                add_unique(&mut attempt.reasons, reasons);
                 return self.0.insert(i, attempt);
             }
         };
@@ -171,22 +170,25 @@ impl FlavorAssignmentAttempts {
     }
 }
 
-fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>) {
-    into.extend(more);
-    into.sort();
-    into.dedup();
+fn add_unique(into: &mut Vec<FlavorReason>, more: impl IntoIterator<Item = FlavorReason>) {
+    for reason in more {
+        if !into.contains(&reason) {
+            into.push(reason);
+        }
+    }
 }
 
 /// The attempted flavors of each pod set in Events, without those of mode Fit that do not borrow.
 pub(crate) fn format_attempts_for_events<'a>(
     pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAssignmentAttempt])>,
+    formatter: &ResourceFormatter,
 ) -> String {
     let mut parts = Vec::new();
     for (name, attempts) in pod_sets {
         let texts: Vec<String> = attempts
             .iter()
             .filter(|a| a.mode != FlavorAssignmentMode::Fit || a.borrow > 0)
-            .map(FlavorAssignmentAttempt::describe)
+            .map(|attempt| attempt.describe(formatter))
             .collect();
         if !texts.is_empty() {
             parts.push(format!("{name}: {}", texts.join(", ")));

@@ -10,9 +10,11 @@ use super::resource_attempt::FlavorMismatch;
 use super::tas_flavor_assigner::check_pod_set_and_flavor_match_for_tas;
 use crate::cache::{HierarchyNodeId, ResourceGroup};
 use crate::kube::node_affinity::RequiredNodeAffinity;
-use crate::kube::taints::{describe, find_untolerated};
+use crate::kube::taints::{find_untolerated, untolerated_taint};
+use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
+use kueue_lab_reason::{AssignmentError, FlavorReason};
 
 /// The reason that pod sets cannot use a flavor: as status for messages, and as data.
 pub(super) struct IneligibleFlavor {
@@ -21,9 +23,9 @@ pub(super) struct IneligibleFlavor {
 }
 
 impl IneligibleFlavor {
-    pub(super) fn new(reason: String, mismatch: FlavorMismatch) -> Self {
+    pub(super) fn new(reason: FlavorReason, mismatch: FlavorMismatch) -> Self {
         IneligibleFlavor {
-            status: no_fit_status(reason),
+            status: AssignmentStatus::from(reason),
             mismatch,
         }
     }
@@ -58,7 +60,10 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
             .flatten()
             .chain(&flavor.spec.tolerations);
         if let Some(taint) = find_untolerated(&flavor.spec.node_taints, tolerations) {
-            let reason = format!("untolerated taint {} in flavor {name}", describe(taint));
+            let reason = FlavorReason::UntoleratedTaint {
+                flavor: FlavorName::from(name),
+                taint: untolerated_taint(taint),
+            };
             let mismatch = FlavorMismatch::UntoleratedTaint {
                 pod_set: ps.name.clone(),
                 key: taint.key.clone(),
@@ -70,7 +75,9 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
         match RequiredNodeAffinity::restricted_to(spec, labels).matches(labels) {
             Ok(true) => {}
             Ok(false) => {
-                let reason = format!("flavor {name} doesn't match node affinity");
+                let reason = FlavorReason::NodeAffinityMismatch {
+                    flavor: FlavorName::from(name),
+                };
                 let pod_set = ps.name.clone();
                 return Some(IneligibleFlavor::new(
                     reason,
@@ -82,7 +89,9 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
                 return Some(IneligibleFlavor {
                     status: AssignmentStatus {
                         reasons: Vec::new(),
-                        error: Some(error.clone()),
+                        error: Some(AssignmentError::InvalidAffinity {
+                            error: error.clone(),
+                        }),
                     },
                     mismatch: FlavorMismatch::InvalidAffinity {
                         pod_set: ps.name.clone(),
@@ -93,11 +102,4 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
         }
     }
     None
-}
-
-pub(super) fn no_fit_status(reason: String) -> AssignmentStatus {
-    AssignmentStatus {
-        reasons: vec![reason.into()],
-        error: None,
-    }
 }

@@ -26,4 +26,3 @@ pub use granular_mode::{
 };
 pub use pod_set_reducer::search_counts;
 pub use resource_attempt::{FlavorMismatch, ResourceAttempt};
-pub use tas_flavor_assigner::TopologyRequestError;

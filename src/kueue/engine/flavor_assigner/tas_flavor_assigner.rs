@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
 use super::assigner::FlavorAssigner;
 use super::assignment::{Assignment, TopologyFailure};
 use super::granular_mode::FlavorAssignmentMode;
@@ -21,26 +19,7 @@ use crate::workload::{Info, TasUsage, TopologyDomainRequests, predicates};
 use kueue_lab_api::v1beta2::{
     Admission, CheckState, DelayedTopologyRequestState, PodSet, ResourceFlavor, TopologyAssignment,
 };
-
-/// The reason that a pod set has no topology request.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TopologyRequestError {
-    /// Elastic jobs do not support a required topology level.
-    #[error("required topology is not supported with ElasticJobsViaWorkloadSlices")]
-    ElasticRequired,
-    /// Elastic jobs do not support a preferred topology level.
-    #[error("preferred topology is not supported with ElasticJobsViaWorkloadSlices")]
-    ElasticPreferred,
-    /// The ClusterQueue has no TAS flavor.
-    #[error("workload requires Topology, but there is no TAS cache information")]
-    NoTasCacheInformation,
-    /// No TAS flavor is assigned.
-    #[error("no TAS flavor assigned")]
-    NoTasFlavorAssigned,
-    /// Several TAS flavors are assigned.
-    #[error("more than one TAS flavor assigned: {0}")]
-    MultipleTasFlavors(String),
-}
+use kueue_lab_reason::{AssignmentError, FlavorReason};
 
 /// Whether topology-aware scheduling is implied, because the ClusterQueue has TAS flavors only.
 pub(crate) fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
@@ -59,15 +38,15 @@ pub(super) fn check_pod_set_and_flavor_match_for_tas(
     ps: &PodSet,
     flavor: &ResourceFlavor,
     group: &ResourceGroup,
-) -> Option<String> {
+) -> Option<FlavorReason> {
     let queue = snapshot.cluster_queue(node)?;
     let name = flavor.metadata.name.as_deref().unwrap_or_default();
+    let of_flavor = || FlavorName::from(name);
     if !is_tas_requested(ps, queue) {
-        return flavor
-            .spec
-            .topology_name
-            .is_some()
-            .then(|| format!("Flavor {name:?} supports only TopologyAwareScheduling"));
+        let has_topology = flavor.spec.topology_name.is_some();
+        return has_topology.then(|| FlavorReason::OnlyTopologyAwareScheduling {
+            flavor: of_flavor(),
+        });
     }
     if is_tas_implied(ps, queue) {
         return None;
@@ -76,14 +55,19 @@ pub(super) fn check_pod_set_and_flavor_match_for_tas(
         // A flavor for quota only, of resources that the pods do not request.
         let requests = pod_template_requests(&ps.template);
         let provides = requests.iter().any(|(resource, _)| group.covers(resource));
-        return provides
-            .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));
+        return provides.then(|| FlavorReason::NoTopologyAwareScheduling {
+            flavor: of_flavor(),
+        });
     }
     match snapshot.tas_flavor(node, name) {
-        None => Some(format!("Flavor {name:?} information missing in TAS cache")),
-        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => Some(format!(
-            "Flavor {name:?} does not contain the requested level"
-        )),
+        None => Some(FlavorReason::NotInTasCache {
+            flavor: of_flavor(),
+        }),
+        Some(topology) if !topology.has_level(ps.topology_request.as_ref()) => {
+            Some(FlavorReason::NoRequestedLevel {
+                flavor: of_flavor(),
+            })
+        }
         Some(_) => None,
     }
 }
@@ -106,11 +90,12 @@ impl FlavorAssigner<'_> {
             let result = snapshot.find_topology_assignments(&requests, options);
             let failure = result
                 .failure()
-                .map(|(ps, failure, _)| (ps.to_owned(), failure.to_string()));
+                .map(|(ps, failure, _)| (ps.to_owned(), failure.clone()));
             match failure {
-                Some((pod_set, reason)) => {
+                Some((pod_set, failure)) => {
                     if let Some(at) = assignment.position(&pod_set) {
-                        assignment.pod_sets[at].status.reasons.push(reason.into());
+                        let reason = FlavorReason::NoTopologyAssignment { failure };
+                        assignment.pod_sets[at].status.reasons.push(reason);
                     }
                     assignment.update_mode(&pod_set, FlavorAssignmentMode::Preempt);
                 }
@@ -128,14 +113,14 @@ impl FlavorAssigner<'_> {
             let result = snapshot.find_topology_assignments(&requests, empty);
             let failure = result
                 .failure()
-                .map(|(ps, failure, flavor)| (ps.to_owned(), failure.to_string(), flavor.clone()));
+                .map(|(ps, failure, flavor)| (ps.to_owned(), failure.clone(), flavor.clone()));
             match failure {
                 Some((pod_set, failure, flavor)) => {
                     // It would not fit in an empty cluster.
                     assignment.topology_failure = Some(TopologyFailure {
                         pod_set: pod_set.clone(),
                         flavor: flavor.clone(),
-                        reason: failure.into(),
+                        reason: failure,
                     });
                     if snapshot.config.gates.unadmitted_workloads_observability {
                         self.mark_attempt(assignment, &pod_set, &flavor);
@@ -201,11 +186,11 @@ impl Assignment {
             {
                 let request = ps.topology_request.as_ref();
                 if request.is_some_and(|r| r.required.is_some()) {
-                    self.set_error(at, TopologyRequestError::ElasticRequired.to_string());
+                    self.set_error(at, AssignmentError::ElasticRequired);
                     continue;
                 }
                 if request.is_some_and(|r| r.preferred.is_some()) {
-                    self.set_error(at, TopologyRequestError::ElasticPreferred.to_string());
+                    self.set_error(at, AssignmentError::ElasticPreferred);
                     continue;
                 }
                 previous = replaced.and_then(|old| previous_assignment(old, &ps.name));
@@ -221,7 +206,7 @@ impl Assignment {
                     self.pod_sets[at].delayed_topology_request =
                         Some(DelayedTopologyRequestState::Pending);
                 }
-                Err(error) => self.set_error(at, error.to_string()),
+                Err(error) => self.set_error(at, error),
             }
         }
         requests
@@ -247,9 +232,9 @@ impl Assignment {
         snapshot: &SnapshotTransaction<'_>,
         node: HierarchyNodeId,
         previous_assignment: Option<&'w TopologyAssignment>,
-    ) -> Result<Option<TasPodSetRequests<'w>>, TopologyRequestError> {
+    ) -> Result<Option<TasPodSetRequests<'w>>, AssignmentError> {
         if !snapshot.has_tas_flavors(node) {
-            return Err(TopologyRequestError::NoTasCacheInformation);
+            return Err(AssignmentError::NoTasCacheInformation);
         }
         let flavor = self.only_tas_flavor(at, snapshot, node)?;
         if let Some(queue) = snapshot.cluster_queue(node) {
@@ -291,13 +276,15 @@ impl Assignment {
         at: usize,
         snapshot: &SnapshotTransaction<'_>,
         node: HierarchyNodeId,
-    ) -> Result<FlavorName, TopologyRequestError> {
+    ) -> Result<FlavorName, AssignmentError> {
         let flavors = self.flavors_of(&self.pod_sets[at]).map(|(_, f)| &f.flavor);
         let found = snapshot.tas_flavors_among(node, flavors);
         match found.as_slice() {
-            [] => Err(TopologyRequestError::NoTasFlavorAssigned),
+            [] => Err(AssignmentError::NoTasFlavorAssigned),
             [one] => Ok(one.clone()),
-            many => Err(TopologyRequestError::MultipleTasFlavors(many.join(", "))),
+            many => Err(AssignmentError::MultipleTasFlavors {
+                flavors: many.to_vec(),
+            }),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
+use kueue_lab_reason::UntoleratedTaint;
+
 /// Whether the taint affects scheduling: NoSchedule or NoExecute.
 pub fn is_scheduling_taint(taint: &Taint) -> bool {
     taint.effect == "NoSchedule" || taint.effect == "NoExecute"
@@ -42,14 +44,15 @@ pub(crate) fn find_untolerated<'t, 'o>(
         .find(|taint| !tolerations.clone().any(|t| tolerates(t, taint)))
 }
 
-/// A taint as messages of the flavor assigner print it.
-pub fn describe(taint: &Taint) -> String {
-    let added = match &taint.time_added {
-        None => "<nil>".to_owned(),
-        Some(time) => time.0.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string(),
-    };
-    let value = taint.value.as_deref().unwrap_or_default();
-    format!("{{{} {} {} {}}}", taint.key, value, taint.effect, added)
+/// A taint as a reason names it.
+pub fn untolerated_taint(taint: &Taint) -> UntoleratedTaint {
+    let added = taint.time_added.as_ref();
+    UntoleratedTaint {
+        key: taint.key.clone(),
+        value: taint.value.clone().unwrap_or_default(),
+        effect: taint.effect.clone(),
+        time_added: added.map(|time| time.0.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -110,6 +113,9 @@ mod tests {
         ];
         let none: [Toleration; 0] = [];
         assert_eq!(find_untolerated(&taints, none.iter()).unwrap().key, "spot");
-        assert_eq!(describe(&taints[1]), "{spot  NoSchedule <nil>}");
+        assert_eq!(
+            untolerated_taint(&taints[1]).to_string(),
+            "{spot  NoSchedule <nil>}"
+        );
     }
 }

@@ -115,8 +115,8 @@ pub fn admitted(key: WorkloadKey, uid: &str, queue: &str) -> Event {
 }
 
 /// A Workload was evaluated and not admitted.
-pub(crate) fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: &str) -> Event {
-    Event::new(key, uid, EventType::Warning, reason, message.to_owned())
+pub(crate) fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: String) -> Event {
+    Event::new(key, uid, EventType::Warning, reason, message)
 }
 
 /// A workload slice was replaced.

@@ -7,11 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::{Amount, ResourceName};
+use super::{Amount, FlavorName, ResourceName};
 use crate::hash_map::FastHashMap;
-
-/// The name of a ResourceFlavor.
-pub type FlavorName = std::sync::Arc<str>;
 
 /// A resource in a flavor: the unit of quota and usage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

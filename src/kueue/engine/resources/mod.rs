@@ -3,18 +3,15 @@
 //! The lowest layer: must not depend on queues, workloads or topology. `cpu` is in milli-units, all
 //! other resources are in whole units.
 
-mod amount;
+mod amount_from_quantity;
 mod decimal;
 mod flavor_resource;
 mod requests;
-mod resource_formatter;
-mod resource_name;
 
-pub use amount::{Amount, amount_from_quantity};
+pub use amount_from_quantity::amount_from_quantity;
 pub use decimal::{Decimal, InvalidQuantity};
 pub use flavor_resource::{
-    FlavorName, FlavorResource, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
+    FlavorResource, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
 };
+pub use kueue_lab_reason::resources::{Amount, FlavorName, ResourceFormatter, ResourceName};
 pub use requests::{Requests, ResourceList, resource_value};
-pub use resource_formatter::ResourceFormatter;
-pub use resource_name::ResourceName;

@@ -3,12 +3,12 @@
 //! Must not select domains.
 
 use super::assumed_usage::AssumedUsage;
-use super::exclusion_stats::TasExclusionStats;
 use super::leaf_capacity::LeafCapacity;
 use super::node_filter::NodeMatches;
 use super::placement::{DomainState, Placement};
 use super::topology_tree::{Domain, Leaf};
 use crate::resources::{Requests, ResourceName};
+use kueue_lab_reason::TasExclusionStats;
 
 /// The limits of the pods on a leaf.
 pub(super) struct PodRequirements<'a> {

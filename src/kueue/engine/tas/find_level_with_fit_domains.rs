@@ -1,10 +1,9 @@
 //! Phase 2a: the level, and the domains on it that together fit all pods.
 
 use super::domain_ordering::CountUnit;
-use super::exclusion_stats::TasExclusionStats;
-use super::failure::{LayerFit, NoFit, TasFailure};
 use super::placement::Placement;
 use super::topology_tree::Domain;
+use kueue_lab_reason::{LayerFit, NoFit, TasExclusionStats, TasFailure, TasFit};
 
 /// The selected domains of one level.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,14 +155,17 @@ impl Placement<'_> {
         fitting: i32,
         exclusions: &TasExclusionStats,
     ) -> TasFailure {
-        let layers = (!self.topology_request.layers.is_empty()).then(|| self.layer_fits(level));
+        let wanted = self.topology_request.slices();
+        let fit = match self.topology_request.slice_size {
+            _ if !self.topology_request.layers.is_empty() => TasFit::Layers(self.layer_fits(level)),
+            1 => TasFit::Pods { fitting, wanted },
+            _ => TasFit::Slices { fitting, wanted },
+        };
+        let exclusions = Some(exclusions).filter(|exclusions| !exclusions.is_empty());
         TasFailure::NoFit(Box::new(NoFit {
             topology: topology.to_owned(),
-            fitting,
-            wanted: self.topology_request.slices(),
-            slice_size: self.topology_request.slice_size,
-            layers,
-            exclusions: exclusions.clone(),
+            fit,
+            exclusions: exclusions.cloned().unwrap_or_default(),
         }))
     }
 

@@ -3,7 +3,6 @@
 //! Must not depend on quota.
 
 use super::assumed_usage::{AssumedUsage, with_pods};
-use super::failure::TasFailure;
 use super::fill_in_counts::PodRequirements;
 use super::node_filter::NodeFilter;
 use super::node_replacement::is_owned_by_single_pod;
@@ -14,6 +13,7 @@ use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use super::topology_tree::Domain;
 use crate::topology_assignment::{TopologyAssignment, decode};
 use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
+use kueue_lab_reason::TasFailure;
 
 /// The assignments of workers and leader.
 #[derive(Clone, Debug, Default, PartialEq)]

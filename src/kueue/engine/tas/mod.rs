@@ -14,8 +14,6 @@ mod balanced_placement;
 mod domain_ordering;
 mod domain_usage;
 mod elastic_workloads;
-mod exclusion_stats;
-mod failure;
 mod fill_in_counts;
 mod find_level_with_fit_domains;
 mod find_topology_assignment;
@@ -42,8 +40,6 @@ mod topology_tree;
 mod update_counts_to_minimum;
 
 pub use assignment_encoding::{count_pods, encode, truncate};
-pub use exclusion_stats::TasExclusionStats;
-pub use failure::{LayerFit, NoFit, TasFailure};
 pub use pod_set_requests::{
     FindOptions, TasAssignmentsResult, TasPodSetRequests, TasPodSetResult, WorkloadTasRequests,
 };

@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{NodeAffinity, Taint, Toleration};
 
-use super::exclusion_stats::TasExclusionStats;
-use super::failure::TasFailure;
 use super::label_validation;
 use super::node_affinity_terms::{
     PreferredTerms, RequiredTerms, describe_preferred, describe_required,
@@ -18,6 +16,8 @@ use super::topology_tree::{Leaf, TopologyTree};
 use crate::kube::label_selector::Labels;
 use crate::kube::taints::find_untolerated;
 use kueue_lab_api::v1beta2::PodSetUpdate;
+use kueue_lab_reason::TasExclusionStats;
+use kueue_lab_reason::TasFailure;
 
 /// The node constraints of a pod set.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,6 @@
 //! Must not depend on why the node failed.
 
 use super::assumed_usage::AssumedUsage;
-use super::failure::TasFailure;
 use super::find_topology_assignment::TopologyAssignmentSearch;
 use super::pod_set_requests::TasPodSetRequests;
 use super::resolved_topology_request::{layers, level_key_with_implied_fallback, slice_size};
@@ -13,6 +12,7 @@ use super::topology_tree::Domain;
 use crate::topology_assignment::TopologyAssignment;
 use kueue_lab_api::constants::{IS_GROUP_WORKLOAD_ANNOTATION, IS_GROUP_WORKLOAD_VALUE};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_reason::TasFailure;
 
 /// Whether the Workload belongs to a single plain pod.
 pub(super) fn is_owned_by_single_pod(workload: &Workload) -> bool {

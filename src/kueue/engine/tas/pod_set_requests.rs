@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::failure::TasFailure;
 use crate::resources::{FlavorName, Requests};
 use crate::topology_assignment::TopologyAssignment;
 use kueue_lab_api::v1beta2 as api;
+use kueue_lab_reason::TasFailure;
 
 /// The topology request of one pod set in one flavor.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 //!
 //! Must not depend on nodes or capacity.
 
-use super::failure::TasFailure;
 use super::topology_tree::TopologyTree;
 use kueue_lab_api::v1beta2::{
     PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint as Layer,
 };
+use kueue_lab_reason::TasFailure;
 
 /// A resolved topology request.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use super::TasGates;
 use super::assumed_usage::AssumedUsage;
-use super::failure::TasFailure;
 use super::pod_set_requests::{FindOptions, TasAssignmentsResult, WorkloadTasRequests};
 use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use crate::resources::FlavorName;
 use crate::workload::TasUsage;
+use kueue_lab_reason::TasFailure;
 
 /// The snapshots of all TAS flavors, by flavor.
 #[derive(Clone, Debug, Default)]

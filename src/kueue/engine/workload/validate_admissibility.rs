@@ -3,30 +3,12 @@
 
 use std::fmt;
 
-use thiserror::Error;
-
 use super::predicates::namespace;
 use crate::cluster_objects::ClusterObjects;
 use crate::kube::label_selector::Selector;
 use crate::kube::limit_range::{aggregate, requests_above_limits};
 use kueue_lab_api::v1beta2::Workload;
-
-/// The reason that a Workload is inadmissible regardless of quota. The text is a condition message.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum InadmissibleError {
-    /// Its namespace does not exist.
-    #[error("workload namespace {0:?} does not exist: namespaces {0:?} not found")]
-    NamespaceMissing(String),
-    /// The namespace selector of the ClusterQueue does not match.
-    #[error("workload namespace doesn't match ClusterQueue selector")]
-    NamespaceMismatch,
-    /// Requests exceed limits.
-    #[error("resources validation failed: {0}")]
-    Resources(String),
-    /// Requests violate a LimitRange.
-    #[error("resources didn't satisfy LimitRange constraints: {0}")]
-    LimitRange(String),
-}
+use kueue_lab_reason::InadmissibleCause;
 
 /// Containers of the Workload whose requests exceed their limits.
 pub fn validate_resources(wl: &Workload) -> Vec<String> {
@@ -71,21 +53,28 @@ pub fn validate_admissibility(
     wl: &Workload,
     selector: &Selector,
     cluster_objects: &ClusterObjects,
-) -> Result<(), InadmissibleError> {
+) -> Result<(), InadmissibleCause> {
     let ns = namespace(wl);
-    let labels = cluster_objects
-        .namespace(ns)
-        .ok_or_else(|| InadmissibleError::NamespaceMissing(ns.to_owned()))?;
+    let labels =
+        cluster_objects
+            .namespace(ns)
+            .ok_or_else(|| InadmissibleCause::NamespaceNotFound {
+                name: ns.to_owned(),
+            })?;
     if !selector.matches(labels) {
-        return Err(InadmissibleError::NamespaceMismatch);
+        return Err(InadmissibleCause::NamespaceMismatch);
     }
     let errors = validate_resources(wl);
     if !errors.is_empty() {
-        return Err(InadmissibleError::Resources(aggregate(&errors)));
+        return Err(InadmissibleCause::InvalidResources {
+            errors: aggregate(&errors),
+        });
     }
     let errors = validate_limit_range(wl, cluster_objects);
     if !errors.is_empty() {
-        return Err(InadmissibleError::LimitRange(aggregate(&errors)));
+        return Err(InadmissibleCause::LimitRange {
+            errors: aggregate(&errors),
+        });
     }
     Ok(())
 }

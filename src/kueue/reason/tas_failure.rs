@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::exclusion_stats::TasExclusionStats;
+use super::tas_exclusion_stats::TasExclusionStats;
 
 /// The reason that a pod set has no topology assignment. The text is part of the condition message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(
     rename_all = "camelCase",
     rename_all_fields = "camelCase",
@@ -129,26 +129,41 @@ pub enum TasFailure {
 }
 
 /// The number of pods or slices of a pod set that fit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoFit {
     /// The Topology.
     pub topology: String,
-    /// The number of slices (or pods, see `slice_size`) that fit.
-    pub fitting: i32,
-    /// The number requested.
-    pub wanted: i32,
-    /// The slice size; 1 for single pods.
-    pub slice_size: i32,
-    /// With several slice layers: how much fits on each, in the domain with the most capacity.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layers: Option<Vec<LayerFit>>,
-    /// The excluded nodes.
+    /// How much fits.
+    pub fit: TasFit,
+    /// The excluded nodes; without excluded ones the total is zero.
     pub exclusions: TasExclusionStats,
 }
 
+/// How much of a pod set fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TasFit {
+    /// The number of pods.
+    Pods {
+        /// The number that fits.
+        fitting: i32,
+        /// The number requested.
+        wanted: i32,
+    },
+    /// The number of slices.
+    Slices {
+        /// The number that fits.
+        fitting: i32,
+        /// The number requested.
+        wanted: i32,
+    },
+    /// With several slice layers: how much fits on each, in the domain with the most capacity.
+    Layers(Vec<LayerFit>),
+}
+
 /// The number of slices of a layer that fit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LayerFit {
     /// The level of the layer.
@@ -161,10 +176,11 @@ pub struct LayerFit {
 
 impl fmt::Display for NoFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (topology, fitting, wanted) = (&self.topology, self.fitting, self.wanted);
-        let unit = if self.slice_size == 1 { "pod" } else { "slice" };
-        match &self.layers {
-            Some(layers) => {
+        let topology = &self.topology;
+        let (fitting, wanted, unit) = match &self.fit {
+            TasFit::Pods { fitting, wanted } => (*fitting, *wanted, "pod"),
+            TasFit::Slices { fitting, wanted } => (*fitting, *wanted, "slice"),
+            TasFit::Layers(layers) => {
                 write!(f, "topology {topology:?} doesn't allow to fit")?;
                 for layer in layers {
                     write!(
@@ -173,16 +189,25 @@ impl fmt::Display for NoFit {
                         layer.fitting, layer.wanted, layer.level
                     )?;
                 }
+                return self.write_exclusions(f);
             }
-            None if fitting == 0 => write!(
+        };
+        match fitting {
+            0 => write!(
                 f,
                 "topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)"
             )?,
-            None => write!(
+            _ => write!(
                 f,
                 "topology {topology:?} allows to fit only {fitting} out of {wanted} {unit}(s)"
             )?,
         }
+        self.write_exclusions(f)
+    }
+}
+
+impl NoFit {
+    fn write_exclusions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.exclusions.is_empty() {
             return Ok(());
         }
@@ -198,38 +223,34 @@ impl fmt::Display for NoFit {
 mod tests {
     use super::*;
 
-    fn no_fit(fitting: i32, slice_size: i32) -> NoFit {
+    fn no_fit(fit: TasFit) -> NoFit {
         NoFit {
             topology: "default".into(),
-            fitting,
-            wanted: 4,
-            slice_size,
-            layers: None,
-            exclusions: TasExclusionStats {
-                total_nodes: 3,
-                ..Default::default()
-            },
+            fit,
+            exclusions: TasExclusionStats::default(),
         }
     }
 
     #[test]
     fn messages_match_upstream() {
+        let (fitting, wanted) = (0, 4);
         assert_eq!(
-            no_fit(0, 1).to_string(),
+            no_fit(TasFit::Pods { fitting, wanted }).to_string(),
             "topology \"default\" doesn't allow to fit any of 4 pod(s)"
         );
-        let mut some = no_fit(2, 3);
+        let fitting = 2;
+        let mut some = no_fit(TasFit::Slices { fitting, wanted });
+        some.exclusions.total_nodes = 3;
         some.exclusions.affinity = 1;
         assert_eq!(
             TasFailure::NoFit(Box::new(some)).to_string(),
             "topology \"default\" allows to fit only 2 out of 4 slice(s). Total nodes: 3; excluded: affinity: 1"
         );
-        let mut layered = no_fit(0, 1);
-        layered.layers = Some(vec![LayerFit {
+        let layered = no_fit(TasFit::Layers(vec![LayerFit {
             level: "rack".into(),
             fitting: 1,
             wanted: 2,
-        }]);
+        }]));
         assert_eq!(
             layered.to_string(),
             "topology \"default\" doesn't allow to fit; 1/2 slice(s) fit on level rack"
@@ -238,8 +259,10 @@ mod tests {
 
     #[test]
     fn serializes_as_data() {
-        let json = serde_json::to_value(TasFailure::NoFit(Box::new(no_fit(2, 1)))).unwrap();
+        let (fitting, wanted) = (2, 4);
+        let failure = TasFailure::NoFit(Box::new(no_fit(TasFit::Pods { fitting, wanted })));
+        let json = serde_json::to_value(failure).unwrap();
         assert_eq!(json["kind"], "noFit");
-        assert_eq!(json["fitting"], 2);
+        assert_eq!(json["fit"]["pods"]["fitting"], 2);
     }
 }

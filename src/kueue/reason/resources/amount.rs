@@ -8,7 +8,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Decimal, ResourceName, resource_value};
+use super::ResourceName;
+use kueue_lab_quantity::Quantity;
 
 /// An amount of quota or usage: milli-units for `cpu`, whole units for all other resources.
 ///
@@ -24,32 +25,51 @@ impl Amount {
     pub const UNLIMITED: Amount = Amount(i64::MAX);
 
     /// A bounded amount of `value` units (`i64::MAX` is the unlimited sentinel).
+    #[inline]
     pub const fn new(value: i64) -> Self {
         Amount(value)
     }
 
     /// Whether this is the unlimited sentinel.
+    #[inline]
     pub const fn is_unlimited(self) -> bool {
         self.0 == i64::MAX
     }
 
+    /// The amount of a resource that a message names: `<unlimited>` or a quantity. None for other
+    /// texts.
+    pub fn parse(resource: ResourceName, text: &str) -> Option<Amount> {
+        if text == "<unlimited>" {
+            return Some(Amount::UNLIMITED);
+        }
+        let quantity = Quantity::parse(text).ok()?;
+        Some(Amount(match resource.is_cpu() {
+            true => quantity.milli_value(),
+            false => quantity.value(),
+        }))
+    }
+
     /// The integer value; `i64::MAX` for unlimited. For status, metrics and messages, not for quota
     /// arithmetic.
+    #[inline]
     pub const fn value(self) -> i64 {
         self.0
     }
 
     /// Whether the amount is positive.
+    #[inline]
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
 
     /// Whether the amount is zero.
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
     /// The sum; unlimited if either side is.
+    #[inline]
     #[must_use]
     pub fn plus(self, other: Amount) -> Amount {
         if self.is_unlimited() || other.is_unlimited() {
@@ -60,6 +80,7 @@ impl Amount {
 
     /// The difference. Unlimited minus a bounded amount is unlimited, a bounded amount minus
     /// unlimited is the minimum integer, unlimited minus unlimited is zero.
+    #[inline]
     #[must_use]
     pub fn minus(self, other: Amount) -> Amount {
         match (self.is_unlimited(), other.is_unlimited()) {
@@ -71,6 +92,7 @@ impl Amount {
     }
 
     /// The amount, or zero when it is negative.
+    #[inline]
     #[must_use]
     pub fn or_zero(self) -> Amount {
         self.max(Amount::ZERO)
@@ -78,6 +100,7 @@ impl Amount {
 
     /// The amount as a float in the resource's usual unit (cores for `cpu`); infinite when
     /// unlimited. For metrics.
+    #[inline]
     pub fn as_f64(self, is_cpu: bool) -> f64 {
         if self.is_unlimited() {
             f64::INFINITY
@@ -129,37 +152,20 @@ impl Serialize for Amount {
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// An amount as it is serialized.
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Serialized {
+        enum Wire {
             Bounded(i64),
-            Unlimited(Unlimited),
+            Unlimited(String),
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Unlimited {
-            Unlimited,
+        match Wire::deserialize(deserializer)? {
+            Wire::Bounded(value) => Ok(Amount(value)),
+            Wire::Unlimited(text) if text == "unlimited" => Ok(Amount::UNLIMITED),
+            Wire::Unlimited(text) => Err(serde::de::Error::custom(format!(
+                "{text:?} is not an amount"
+            ))),
         }
-        Ok(match Serialized::deserialize(deserializer)? {
-            Serialized::Bounded(value) => Amount(value),
-            Serialized::Unlimited(Unlimited::Unlimited) => Amount::UNLIMITED,
-        })
     }
-}
-
-/// Converts a quantity of resource `name`: rounded up; unlimited if it does not fit 64 bits (in
-/// milli-units for `cpu`).
-pub fn amount_from_quantity(name: ResourceName, quantity: Decimal) -> Amount {
-    let limit = if name.is_cpu() {
-        i64::MAX / 1000
-    } else {
-        i64::MAX
-    };
-    if quantity >= Decimal::from_int(limit) {
-        return Amount::UNLIMITED;
-    }
-    Amount::new(resource_value(name, quantity))
 }
 
 #[cfg(test)]
@@ -189,18 +195,6 @@ mod tests {
             Amount::new(i64::MAX - 1).plus(Amount::new(5)),
             Amount::UNLIMITED
         );
-    }
-
-    #[test]
-    fn quota_beyond_64_bits_is_unlimited() {
-        let of =
-            |name: &str, q: &str| amount_from_quantity(name.into(), Decimal::parse(q).unwrap());
-        assert_eq!(of("cpu", "1E"), Amount::UNLIMITED);
-        assert_eq!(of("cpu", "1P"), Amount::new(1_000_000_000_000_000_000));
-        assert_eq!(of("memory", "1E"), Amount::new(1_000_000_000_000_000_000));
-        assert_eq!(of("memory", "10E"), Amount::UNLIMITED);
-        assert_eq!(of("cpu", "-1"), Amount::new(-1000));
-        assert_eq!(of("example.com/gpu", "1.5m"), Amount::new(1));
     }
 
     proptest! {

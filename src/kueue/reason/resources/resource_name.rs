@@ -3,13 +3,14 @@
 //! Must not depend on quantities.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::hash_map::FastHashMap;
+use foldhash::fast::FixedState;
 
 /// The name of a resource, interned: pointer-sized, copied and compared in one word.
 ///
@@ -26,8 +27,11 @@ struct Entry {
     hash: u64,
 }
 
-fn table() -> &'static RwLock<FastHashMap<&'static str, &'static Entry>> {
-    static TABLE: OnceLock<RwLock<FastHashMap<&'static str, &'static Entry>>> = OnceLock::new();
+/// Never iterated.
+type Table = HashMap<&'static str, &'static Entry, FixedState>;
+
+fn table() -> &'static RwLock<Table> {
+    static TABLE: OnceLock<RwLock<Table>> = OnceLock::new();
     TABLE.get_or_init(Default::default)
 }
 
@@ -57,6 +61,7 @@ impl ResourceName {
     }
 
     /// `cpu`, counted in milli-cores.
+    #[inline]
     pub fn cpu() -> Self {
         static CPU: OnceLock<ResourceName> = OnceLock::new();
         *CPU.get_or_init(|| ResourceName::new("cpu"))
@@ -69,17 +74,20 @@ impl ResourceName {
     }
 
     /// The text of the name.
+    #[inline]
     pub fn as_str(&self) -> &'static str {
         &self.0.name
     }
 
     /// Whether this is `cpu`, the only resource in milli-units.
+    #[inline]
     pub fn is_cpu(&self) -> bool {
         *self == Self::cpu()
     }
 }
 
 impl PartialEq for ResourceName {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.0, other.0)
     }
@@ -88,18 +96,21 @@ impl PartialEq for ResourceName {
 impl Eq for ResourceName {}
 
 impl std::hash::Hash for ResourceName {
+    #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         state.write_u64(self.0.hash);
     }
 }
 
 impl PartialOrd for ResourceName {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for ResourceName {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         if self == other {
             return Ordering::Equal;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::decimal::{milli_to_si, to_binary_si, whole_to_si};
+use super::canonical_quantity::{milli_to_si, to_binary_si, whole_to_si};
 use super::{Amount, ResourceName};
 
 /// Formats integer amounts: `cpu` in cores, memory, ephemeral storage and huge pages with binary

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::resources::ResourceName;
 
 /// The numbers of excluded nodes of a flavor, by reason. The text is the end of Kueue's message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TasExclusionStats {
     /// The number of nodes (or domains of the lowest level) considered.

@@ -1,0 +1,34 @@
+//! Why a workload is not admitted, as values, with their renderings: the sentences of upstream's conditions
+//! and Events, and the verdicts of `explain` and the UI. The parser of upstream's sentences stands
+//! beside their renderer.
+//!
+//! Must not depend on how a decision is made.
+
+mod assignment_error;
+mod flavor_reason;
+mod inadmissible_reason;
+mod messages;
+mod never_fits;
+mod not_nominated;
+mod pending_reason;
+mod pending_verdict;
+mod preemption_shortage;
+pub mod resources;
+mod tas_exclusion_stats;
+mod tas_failure;
+
+pub use assignment_error::AssignmentError;
+pub use flavor_reason::{FlavorReason, UntoleratedTaint};
+pub use inadmissible_reason::{
+    InadmissibleCause, InadmissibleReason, PendingEvictions, PodSetReasons,
+};
+pub use messages::TextStyle;
+pub use never_fits::EvaluatedPodSet;
+pub use not_nominated::PendingFacts;
+pub use pending_reason::{
+    MissingQuota, PendingReason, PermanentReason, PodSetShortage, Shortage, WorkloadsAhead,
+};
+pub use pending_verdict::{PendingVerdict, PendingVerdictKind};
+pub use preemption_shortage::{PreemptionShortageReason, ResourceShortage};
+pub use tas_exclusion_stats::TasExclusionStats;
+pub use tas_failure::{LayerFit, NoFit, TasFailure, TasFit};
