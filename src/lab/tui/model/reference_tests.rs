@@ -103,7 +103,7 @@ fn every_pending_reason_is_distinguished() {
     );
     assert_eq!(
         line("j-badflavor"),
-        "Pending #1/1: held: ClusterQueue cq-badflavor is inactive"
+        "Pending #1/1: held: ClusterQueue cq-badflavor is inactive: references missing ResourceFlavor(s): no-such-flavor"
     );
     assert!(line("small").contains("StrictFIFO"), "{}", line("small"));
 }

@@ -3,6 +3,8 @@
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Wire;
 
 use kueue_lab_quantity::Quantity;
+use kueue_lab_reason::TextStyle;
+use kueue_lab_reason::resources::{Amount as QuotaAmount, ResourceName};
 
 /// An amount of a resource, in thousandths of its unit (cores, bytes, devices). Arithmetic
 /// saturates.
@@ -117,6 +119,25 @@ pub(crate) fn amount_text(resource: &str, amount: Amount) -> String {
 /// The short name of a resource: the part after the domain.
 pub(crate) fn resource_label(resource: &str) -> &str {
     resource.rsplit('/').next().unwrap_or(resource)
+}
+
+/// The short amounts and names of resources of the UI.
+pub(crate) struct ShortTexts;
+
+impl TextStyle for ShortTexts {
+    fn amount(&self, resource: ResourceName, amount: QuotaAmount) -> String {
+        let value = amount.value();
+        let amount = match resource.is_cpu() {
+            _ if amount.is_unlimited() => return "unlimited".to_owned(),
+            true => Amount::milli(value),
+            false => Amount::units(value),
+        };
+        amount_text(resource.as_str(), amount)
+    }
+
+    fn resource(&self, resource: ResourceName) -> &'static str {
+        resource_label(resource.as_str())
+    }
 }
 
 /// Whether a resource is counted in bytes.

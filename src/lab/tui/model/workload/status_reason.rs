@@ -3,14 +3,14 @@
 //! "Never" is distinguished from "not now": a workload that cannot be admitted as it is must not look
 //! like one that waits for quota.
 
-use super::{AssignmentFailure, WorkloadRow, WorkloadState, parse_assignment_failures};
+use super::pending_reason::pending_reason;
+use super::{WorkloadRow, WorkloadState};
 use crate::model::derived::DerivedData;
-use crate::model::{ClusterData, ObjectKey, Row};
-use crate::text::human_duration;
-use kueue_lab_api::constants::{
-    ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, evicted, quota_reserved,
-};
+use crate::model::{ClusterData, Row};
+use crate::text::{ShortTexts, human_duration};
+use kueue_lab_api::constants::{ADMITTED, EVICTED, FINISHED, PODS_READY, evicted};
 use kueue_lab_api::v1beta2::CheckState;
+use kueue_lab_reason::{PendingReason, PendingVerdictKind};
 
 /// What kind of reason it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,16 @@ impl StatusReason {
         }
     }
 
+    /// That of a pending workload, with the end of its text.
+    fn pending(reason: &PendingReason, end: &str) -> Self {
+        let kind = match reason.kind() {
+            PendingVerdictKind::Never => ReasonKind::Never,
+            PendingVerdictKind::Held => ReasonKind::OnHold,
+            PendingVerdictKind::Waits => ReasonKind::Waiting,
+        };
+        Self::new(kind, format!("{}{end}", reason.text(&ShortTexts)))
+    }
+
     /// Prefix and text.
     pub(crate) fn line(&self) -> String {
         format!("{}{}", self.kind.prefix(), self.text)
@@ -69,7 +79,7 @@ pub(crate) fn status_reason(
     derived: &DerivedData,
 ) -> StatusReason {
     match wl.state() {
-        WorkloadState::Pending => pending_reason(wl, data, derived),
+        WorkloadState::Pending => pending_status(wl, data, derived),
         WorkloadState::QuotaReserved => quota_reserved_reason(wl),
         WorkloadState::Admitted => admitted_reason(wl, derived),
         WorkloadState::Evicted => evicted_reason(wl, data),
@@ -91,136 +101,46 @@ pub(crate) fn status_reason(
     }
 }
 
-/// The start of the message of a workload that is not evaluated because an equivalent one did not fit.
-const BYPASSED_EVALUATION: &str = "Bypassed scheduling evaluation";
-
 /// Why a workload is pending.
-fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
-    let Some(cond) = wl.conditions.when_false(QUOTA_RESERVED) else {
-        return unevaluated_reason(wl, data, derived);
-    };
-    let failures = parse_assignment_failures(&cond.message);
-    let kind = match cond.reason.as_str() {
-        quota_reserved::EXCEEDS_MAX_QUOTA
-        | quota_reserved::NO_MATCHING_FLAVOR
-        | quota_reserved::MISCONFIGURED => ReasonKind::Never,
-        quota_reserved::SUSPENDED | quota_reserved::ON_HOLD | quota_reserved::ADMISSION_GATED => {
-            ReasonKind::OnHold
+fn pending_status(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
+    let reason = pending_reason(wl, data, derived);
+    let as_equivalent = match &reason {
+        PendingReason::NotEvaluated { position: Some(_) } => {
+            equivalent_workload_ahead(wl, data, derived)
         }
-        quota_reserved::PENDING | quota_reserved::INADMISSIBLE
-            if cond.message.ends_with("doesn't exist") =>
-        {
-            ReasonKind::Never
-        }
-        quota_reserved::PENDING | quota_reserved::INADMISSIBLE
-            if cond.message.ends_with("is inactive") =>
-        {
-            ReasonKind::OnHold
-        }
-        quota_reserved::PENDING
-            if !failures.is_empty() && failures.iter().all(AssignmentFailure::is_permanent) =>
-        {
-            ReasonKind::Never
-        }
-        _ => ReasonKind::Waiting,
+        _ => None,
     };
-    if cond.reason == quota_reserved::WAITING_FOR_PREEMPTED_WORKLOADS
-        || cond.message.contains("Pending the preemption of")
-    {
-        return StatusReason::new(kind, preemption_wait_text(&cond.message));
-    }
-    if !failures.is_empty() {
-        return StatusReason::new(kind, summarize_failures(&failures, kind));
-    }
-    if cond.reason == quota_reserved::PENDING_EVALUATION
-        || cond.message.starts_with(BYPASSED_EVALUATION)
-    {
-        return unevaluated_reason(wl, data, derived);
-    }
-    StatusReason::new(kind, strip_pod_set_prefix(&cond.message))
-}
-
-/// Why a workload that the scheduler has not evaluated is pending.
-fn unevaluated_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
-    if wl.queue.is_empty() {
-        return StatusReason::new(ReasonKind::Never, "names no LocalQueue");
-    }
-    let lq = data.local_queues.get(&wl.queue_key);
-    let Some(lq) = lq else {
-        return StatusReason::new(
-            ReasonKind::Never,
-            format!("LocalQueue {} doesn't exist", wl.queue),
-        );
-    };
-    if let Some(policy) = lq.stopped() {
-        return StatusReason::new(
-            ReasonKind::OnHold,
-            format!("LocalQueue {} is stopped ({policy})", wl.queue),
-        );
-    }
-    let Some(cq) = data.cluster_queues.named(&lq.cluster_queue) else {
-        return StatusReason::new(
-            ReasonKind::Never,
-            format!("ClusterQueue {} doesn't exist", lq.cluster_queue),
-        );
-    };
-    if let Some(policy) = cq.stopped() {
-        return StatusReason::new(
-            ReasonKind::OnHold,
-            format!("ClusterQueue {} is stopped ({policy})", lq.cluster_queue),
-        );
-    }
-    match derived.position(wl.key()) {
-        Some(position) if position.number > 1 && cq.is_strict_fifo() => StatusReason::new(
-            ReasonKind::Waiting,
-            format!(
-                "behind {} ({} ahead, StrictFIFO)",
-                derived.head(&lq.cluster_queue).map_or("", |k| &k.name),
-                position.number - 1
-            ),
-        ),
-        Some(position) => match equivalent_workload_ahead(
-            wl,
-            data,
-            derived,
-            derived.pending_workloads_of(&lq.cluster_queue),
-        ) {
-            Some((other, reason)) => {
-                let text = format!("{} (as {})", reason.text, other.key().name);
-                StatusReason::new(reason.kind, text)
-            }
-            None => StatusReason::new(
-                ReasonKind::Waiting,
-                format!("not evaluated yet, position {}", position.number),
-            ),
-        },
-        None => StatusReason::new(ReasonKind::Waiting, "not evaluated yet"),
+    match as_equivalent {
+        Some((other, reason)) => StatusReason::pending(&reason, &format!(" (as {other})")),
+        None => StatusReason::pending(&reason, ""),
     }
 }
 
 /// The most workloads ahead that are compared.
 const MAX_COMPARED: usize = 64;
 
-/// A workload ahead in the queue with the same pod sets and an assignment failure. Kueue skips
+/// A workload ahead in the queue with the same pod sets that does not fit, and why. Kueue skips
 /// equivalent workloads without a condition (scheduling equivalence hashing).
 fn equivalent_workload_ahead<'a>(
     wl: &WorkloadRow,
     data: &'a ClusterData,
     derived: &DerivedData,
-    pending: &[ObjectKey],
-) -> Option<(&'a WorkloadRow, StatusReason)> {
-    let ahead = pending
-        .iter()
-        .take_while(|key| *key != wl.key())
-        .take(MAX_COMPARED);
+) -> Option<(&'a str, PendingReason)> {
+    let queue = &data.local_queues.get(&wl.queue_key)?.cluster_queue;
+    let pending = derived.pending_workloads_of(queue).iter();
+    let ahead = pending.take_while(|key| *key != wl.key());
     ahead
+        .take(MAX_COMPARED)
         .filter_map(|key| data.workloads.get(key))
         .filter(|other| other.priority == wl.priority && other.pod_sets == wl.pod_sets)
-        .find(|other| {
-            let condition = other.conditions.when_false(QUOTA_RESERVED);
-            condition.is_some_and(|cond| !parse_assignment_failures(&cond.message).is_empty())
+        .find_map(|other| {
+            let reason = pending_reason(other, data, derived);
+            let is_short = matches!(
+                reason,
+                PendingReason::NeverFits { .. } | PendingReason::Insufficient { .. }
+            );
+            is_short.then_some((other.key().name.as_str(), reason))
         })
-        .map(|other| (other, pending_reason(other, data, derived)))
 }
 
 /// Why a workload with a quota reservation is not admitted.
@@ -319,46 +239,6 @@ pub(super) fn flavors(wl: &WorkloadRow) -> String {
     } else {
         names.join(", ")
     }
-}
-
-/// The number of pending preemptions as text.
-fn preemption_wait_text(message: &str) -> String {
-    let count = message
-        .split_once("Pending the preemption of ")
-        .and_then(|(_, rest)| rest.split_once(' '))
-        .map(|(count, _)| count);
-    match count {
-        Some("1") => "pending the preemption of 1 workload".to_owned(),
-        Some(count) => format!("pending the preemption of {count} workloads"),
-        None => "pending the preemption of workloads".to_owned(),
-    }
-}
-
-/// The decisive failures as text: if some flavor may have quota later, only the failures of that
-/// kind.
-fn summarize_failures(failures: &[AssignmentFailure], kind: ReasonKind) -> String {
-    let decisive: Vec<&AssignmentFailure> = failures
-        .iter()
-        .filter(|l| kind == ReasonKind::Never || !l.is_permanent())
-        .collect();
-    let decisive = if decisive.is_empty() {
-        failures.iter().collect()
-    } else {
-        decisive
-    };
-    let mut texts: Vec<String> = decisive.iter().take(2).map(|l| l.text()).collect();
-    if decisive.len() > 2 {
-        texts.push(format!("and {} more", decisive.len() - 2));
-    }
-    texts.join(", ")
-}
-
-/// The message without its common prefix.
-fn strip_pod_set_prefix(message: &str) -> &str {
-    message
-        .strip_prefix("couldn't assign flavors to pod set ")
-        .and_then(|rest| rest.split_once(": "))
-        .map_or(message, |(_, rest)| rest)
 }
 
 #[cfg(test)]
