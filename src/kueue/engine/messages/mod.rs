@@ -1,7 +1,7 @@
-//! Messages of Events and conditions.
+//! Messages of Events, evictions and preemptions, created from the data of a decision. The sentences
+//! of reasons are those of `kueue_lab_reason`.
 //!
-//! All messages are created here from the data of a decision. Must not depend on how decisions are
-//! made.
+//! Must not depend on how decisions are made.
 
 mod event;
 mod preemption;

@@ -25,6 +25,8 @@ mod watch_update;
 pub(crate) mod workload;
 
 #[cfg(test)]
+mod explain_tests;
+#[cfg(test)]
 mod reference_tests;
 
 pub(crate) use cluster_data::ClusterData;
