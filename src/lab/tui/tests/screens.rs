@@ -89,6 +89,8 @@ fn deleted_nodes() {
     };
     update(&mut state, deleted(&["cpu-3"]));
     assert_screen("nodes-deleted", &state, SMALL);
+    // More nodes than lines.
+    assert!(render_text(&state, 80, 10).contains("1 deleted: cpu-3"));
     update(&mut state, deleted(&[]));
     assert!(!render_text(&state, 80, 24).contains("deleted: "));
 }

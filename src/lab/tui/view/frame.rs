@@ -24,6 +24,7 @@ pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
             rows: screen.rows,
         };
         list::draw(state, area, &mut canvas);
+        list::draw_note(state, screen.note, &mut canvas);
         if let Some(side) = screen.side_panel {
             side_panel::draw(state, side, &mut canvas);
         }

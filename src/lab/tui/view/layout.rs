@@ -22,6 +22,8 @@ pub(crate) struct ScreenLayout {
     pub(crate) heading: Rect,
     /// The visible rows of the list.
     pub(crate) rows: Rect,
+    /// The note of the view.
+    pub(crate) note: Rect,
     /// Details beside the list.
     pub(crate) side_panel: Option<Rect>,
     /// The title of the page.
@@ -75,6 +77,8 @@ pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
     let top = header + tabs;
     let bottom = top + body;
     let first = u16::from(body > 1);
+    let has_note = body > 3 && state.ui.page.is_none() && view.note(state).is_some();
+    let note = u16::from(has_note);
     let side = (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && view.info().side_panel).then(|| {
         let side = (width * 9 / 20).min(110);
         Rect {
@@ -95,7 +99,11 @@ pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
         },
         rows: Rect {
             width: list_width,
-            ..line(top + first, body - first)
+            ..line(top + first, body - first - note)
+        },
+        note: Rect {
+            width: list_width,
+            ..line(bottom - note, note)
         },
         side_panel: side,
         page_title: line(top, first),

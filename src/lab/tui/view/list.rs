@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::state::State;
+use crate::text::truncate;
 use crate::theme::Role;
 use crate::views;
 use crate::widget::Canvas;
@@ -25,6 +26,16 @@ pub(super) fn draw(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {
         ..area.rows
     };
     view.draw_below(state, below, canvas);
+}
+
+/// Draws the note of the open view.
+pub(super) fn draw_note(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    let note = views::by_id(state.ui.view).note(state);
+    if let Some(note) = note.filter(|_| area.height > 0) {
+        let max_width = area.width.saturating_sub(3);
+        let text = truncate(&note, max_width.into(), canvas.glyphs.ellipsis);
+        canvas.text(area.x + 2, area.y, max_width, &text, Role::Warning);
+    }
 }
 
 /// Draws why a view has no rows, and what to do.

@@ -22,6 +22,7 @@ pub(crate) trait AnyView: Sync {
     fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>);
     fn empty_text(&self, state: &State) -> String;
     fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>);
+    fn note(&self, state: &State) -> Option<String>;
     fn row_title(&self, row: &RowId) -> String;
     fn row_name(&self, state: &State, row: &RowId) -> Option<String>;
     fn caption(&self, state: &State, row: &RowId) -> Option<String>;
@@ -72,6 +73,10 @@ impl<V: View> AnyView for V {
 
     fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         V::draw_below(self, state, area, canvas);
+    }
+
+    fn note(&self, state: &State) -> Option<String> {
+        V::note(self, state)
     }
 
     fn row_title(&self, row: &RowId) -> String {

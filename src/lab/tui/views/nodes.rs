@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
-use ratatui::layout::Rect;
-
 use super::details::node;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
@@ -13,7 +11,7 @@ use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
-use crate::text::{Amount, age, amount_text, resource_label, truncate};
+use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
 use crate::widget::table::{self, Cell, Column, ListArea};
 use crate::widget::{Canvas, DeviceSlot, PageBuilder, device_slots, usage_bar};
@@ -108,21 +106,18 @@ impl View for NodesView {
         "No nodes.".to_owned()
     }
 
-    fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+    fn note(&self, state: &State) -> Option<String> {
         let (existing, deleted) = (state.data.nodes.len(), &state.deleted_nodes);
-        if deleted.is_empty() || area.height < 2 {
-            return;
+        if deleted.is_empty() {
+            return None;
         }
         let names = deleted.iter().map(String::as_str).collect::<Vec<_>>();
         let all = existing + names.len();
-        let text = format!(
+        Some(format!(
             "{existing} of {all} nodes, {} deleted: {}",
             names.len(),
             names.join(", ")
-        );
-        let max_width = area.width.saturating_sub(3);
-        let text = truncate(&text, max_width.into(), canvas.glyphs.ellipsis);
-        canvas.text(area.x + 2, area.y + 1, max_width, &text, Role::Warning);
+        ))
     }
 
     fn row_title(&self, name: &String) -> String {

@@ -67,6 +67,12 @@ pub(crate) trait View: Sync + 'static {
         let _ = (state, area, canvas);
     }
 
+    /// A note in the last line of the list, however long it is.
+    fn note(&self, state: &State) -> Option<String> {
+        let _ = state;
+        None
+    }
+
     /// The title of the page with the details of a row.
     fn row_title(&self, row: &Self::Row) -> String;
 
