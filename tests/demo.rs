@@ -79,6 +79,29 @@ steps:
     );
 }
 
+/// The timeout is lab time: 5 s of it are over long before two minutes.
+#[test]
+fn a_timeout_is_lab_time_at_a_high_speed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("late.yaml");
+    let scenario = |within: &str| {
+        format!(
+            "preset: skypilot-priority\nsteps:\n- jobs: {{name: j, queue: user-queue, namespace: default, requests: {{cpu: 1}}, runs: 2m}}\n  \
+             expect:\n  - {{object: {{kind: Job, name: j}}, fields: {{status.succeeded: 1}}, within: {within}}}\n"
+        )
+    };
+    let run = |within: &str| {
+        std::fs::write(&file, scenario(within)).unwrap();
+        demo(&[&file.display().to_string(), "--headless", "--speed", "60"])
+    };
+    let output = run("5s");
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("status.succeeded=1: not within 5s"), "{err}");
+    let output = run("3m");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
 #[test]
 fn a_scenario_with_an_unknown_name_is_refused_before_its_first_step() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ mod held_save;
 mod host_files;
 mod hostile_clients;
 mod import;
+mod node_file;
 mod plan;
 mod replay;
 mod shutdown;

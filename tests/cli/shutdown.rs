@@ -82,3 +82,41 @@ async fn a_blocked_read_does_not_keep_a_lab_from_stopping() {
     }
     drop(blocked);
 }
+
+/// A request for each of many resources that are not served would keep the controller busy. The status with so many is
+/// too large to be stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_quota_with_many_resources_does_not_keep_a_lab_from_stopping() {
+    let dir = WorkDir::new();
+    let mut lab = RunningLab::start(dir.command(&["up", "--headless", "--preset", "none"]));
+    let client = lab.client().await;
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let create = async |name: &str, entries: usize| {
+        let hard = (0..entries).map(|i| (format!("count/x{i}.y"), json!("1")));
+        let hard: serde_json::Map<String, Value> = hard.collect();
+        let quota = json!({"metadata": {"name": name}, "spec": {"hard": hard}});
+        send(&client, "POST", quotas, &quota).await;
+    };
+    create("many", 30_000).await;
+    // As many as the controller has workers, and one more.
+    for name in ["a", "b", "c"] {
+        create(name, 1).await;
+        let started = Instant::now();
+        loop {
+            let quota = send(&client, "GET", &format!("{quotas}/{name}"), &Value::Null).await;
+            if quota["status"]["hard"]["count/x0.y"] == "1" {
+                break;
+            }
+            assert!(started.elapsed() < TIMEOUT, "{name} is not counted");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    lab.signal("-INT");
+    let started = Instant::now();
+    while !lab.has_ended() {
+        assert!(started.elapsed() < TIMEOUT, "the lab does not stop");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // 130 if it did not stop by itself.
+    assert_eq!(lab.wait().0, Some(0));
+}

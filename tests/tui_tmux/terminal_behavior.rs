@@ -51,6 +51,21 @@ fn a_signal_exits_cleanly() {
     terminal.assert_exited("0");
 }
 
+/// The second signal comes while the shutdown still takes a minute.
+#[test]
+fn a_second_signal_ends_the_process_and_restores_the_terminal() {
+    if !available() {
+        return;
+    }
+    let command = up(&presets(), "--shutdown-delay-duration 60");
+    let terminal = TmuxPane::open(80, 24, &command, &[]);
+    terminal.wait_for_text("1 Queues");
+    // Two different ones: a pending signal is not counted.
+    terminal.signal("-INT", "kueue-lab");
+    terminal.signal("-TERM", "kueue-lab");
+    terminal.assert_exited("143");
+}
+
 #[test]
 fn the_ui_opens_on_an_invalid_preset_and_applies_its_correction() {
     if !available() {
