@@ -229,4 +229,51 @@ spec:
         let basis = |text: &String| text.contains("nodes of nodes.yaml");
         assert!(of_preset.iter().all(basis), "{of_preset:?}");
     }
+
+    #[test]
+    fn an_object_of_the_operator_of_openshift_is_left_out() {
+        let operator = "---\napiVersion: kueue.openshift.io/v1\nkind: Kueue\nmetadata: {name: cluster}\nspec: {}\n";
+        let source = PresetSource {
+            files: vec![file("q.yaml", &format!("{QUEUES}{operator}"))],
+            ..PresetSource::default()
+        };
+        let checked = check_preset(&source, &BaseConfiguration::default(), None, &[]);
+        assert_eq!(checked.manifests.len(), 3);
+        let found = checked.findings[0].to_string();
+        assert!(
+            found.contains("Kueue.kueue.openshift.io/cluster: it configures"),
+            "{found}"
+        );
+        assert!(!checked.findings[0].is_error());
+    }
+
+    #[test]
+    fn resources_that_no_node_has_are_one_warning() {
+        let mut queue = QUEUES.replace(
+            "coveredResources: [cpu]",
+            "coveredResources: [cpu, tokens, runs]",
+        );
+        queue = queue.replace(
+            "resources: [{name: cpu, nominalQuota: 4}]",
+            "resources: [{name: cpu, nominalQuota: 4}, {name: tokens, nominalQuota: 5}, {name: runs, nominalQuota: 6}]",
+        );
+        let source = PresetSource {
+            files: vec![file("q.yaml", &queue)],
+            ..PresetSource::default()
+        };
+        let node = LabNode {
+            labels: BTreeMap::from([("gpu".to_owned(), "a100".to_owned())]),
+            allocatable: BTreeMap::from([(
+                "cpu".to_owned(),
+                kueue_lab_quantity::Quantity::parse("100").unwrap(),
+            )]),
+        };
+        let checked = check_preset(&source, &BaseConfiguration::default(), None, &[node]);
+        let texts: Vec<String> = checked.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), 1, "{texts:?}");
+        assert!(
+            texts[0].contains("has tokens, runs: pods that request it"),
+            "{texts:?}"
+        );
+    }
 }

@@ -15,6 +15,8 @@ use kueue_lab_yaml::{self as yaml, Limits, Position};
 
 /// Maximum number of objects of a preset.
 const MAX_OBJECTS: usize = 2000;
+/// The group of the objects of OpenShift's operator for Kueue.
+const OPENSHIFT_OPERATOR: &str = "kueue.openshift.io";
 
 /// One object of a preset and its position.
 #[derive(Clone, Debug)]
@@ -171,6 +173,14 @@ fn add_object(
         Finding::error(&file.name, at(path), message).about(object.kind())
     };
     let metadata = &object.value["metadata"];
+    if group_of(object.api_version()) == OPENSHIFT_OPERATOR {
+        let message = "it configures the operator of OpenShift, which the lab does not have; the object is not applied";
+        let remedy = "put the frameworks of its spec.config into kueue.yaml";
+        let finding = Finding::warning(&file.name, at(""), message);
+        let name = format!("{}.{OPENSHIFT_OPERATOR}/{}", object.kind(), object.name());
+        parsed.findings.push(finding.about(name).remedy(remedy));
+        return;
+    }
     if metadata["name"].is_null() && !metadata["generateName"].is_null() {
         let message = "an object of a preset needs metadata.name, not generateName";
         let remedy = "put jobs to submit into the preset's samples folder";

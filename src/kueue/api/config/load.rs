@@ -186,9 +186,6 @@ fn load_root(mut root: Node, source: &str) -> Result<LoadedConfiguration, Vec<Pr
         return Err(unknown.into_iter().map(unknown_field).collect());
     }
     let mut warnings = deduplicate_frameworks(&mut configuration, &whole);
-    if old {
-        warnings.extend(v1beta1::drop_removed_frameworks(&mut configuration, &whole));
-    }
     match of_old {
         Some(of_old) => warnings.extend(v1beta1::convert(&mut configuration, of_old)),
         None => defaults::apply(&mut configuration),

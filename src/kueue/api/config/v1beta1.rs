@@ -25,37 +25,6 @@ struct PodOptions {
     pod_selector: Option<LabelSelector>,
 }
 
-/// Frameworks of releases with v1beta1 that Kueue no longer has.
-const REMOVED_FRAMEWORKS: [&str; 1] = ["kubeflow.org/mxjob"];
-
-/// Drops frameworks that Kueue no longer has: manifests of old releases enable them.
-pub(super) fn drop_removed_frameworks(
-    configuration: &mut Configuration,
-    root: &Node,
-) -> Vec<Problem> {
-    let mut warnings = Vec::new();
-    let frameworks = configuration
-        .integrations
-        .iter_mut()
-        .flat_map(|i| &mut i.frameworks);
-    for (index, name) in frameworks.enumerate() {
-        if REMOVED_FRAMEWORKS.contains(&name.as_str()) {
-            let path = format!("integrations.frameworks[{index}]");
-            warnings.push(Problem {
-                at: root.locate(&path),
-                path,
-                message: format!("{name:?} is no longer a framework of Kueue"),
-                remedy: None,
-            });
-        }
-    }
-    if let Some(integrations) = &mut configuration.integrations {
-        let frameworks = &mut integrations.frameworks;
-        frameworks.retain(|name| !REMOVED_FRAMEWORKS.contains(&name.as_str()));
-    }
-    warnings
-}
-
 /// Settings that v1beta1 does not have.
 const V1BETA2_ONLY: [&[&str]; 7] = [
     &["visibilityServer"],

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_lab_api::config::{Configuration, ResourceTransformation};
+use kueue_lab_api::list_names;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
@@ -19,6 +20,9 @@ pub struct LabNode {
     /// The allocatable resources.
     pub allocatable: BTreeMap<String, Quantity>,
 }
+
+/// The most resources that a warning names.
+const MAX_NAMED: usize = 5;
 
 /// The source of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,14 +83,18 @@ impl<'m> NodeCapacity<'m> {
         if self.nodes.is_empty() {
             return Vec::new();
         }
-        let mut lints = Vec::new();
+        let (mut lints, mut with_nodes) = (Vec::new(), BTreeSet::new());
         for flavor in self.flavors.iter().filter(is_used) {
             let nodes = self.matching_nodes(flavor);
             match nodes.is_empty() {
                 true => lints.push(self.without_nodes(flavor)),
-                false => lints.extend(self.above_capacity(&flavor.key.name, &nodes)),
+                false => {
+                    with_nodes.insert(flavor.key.name.as_str());
+                    lints.extend(self.above_capacity(&flavor.key.name, &nodes));
+                }
             }
         }
+        lints.extend(self.on_no_node(&with_nodes));
         lints
     }
 
@@ -123,7 +131,7 @@ impl<'m> NodeCapacity<'m> {
         let lints = by_resource.into_iter().filter_map(|(resource, quotas)| {
             let of_node = |node: &&LabNode| node.allocatable.get(resource).copied();
             let capacity: Quantity = nodes.iter().filter_map(of_node).sum();
-            if self.is_computed(resource) {
+            if self.is_computed(resource) || !self.is_on_a_node(resource) {
                 return None;
             }
             let mut total = 0;
@@ -144,6 +152,46 @@ impl<'m> NodeCapacity<'m> {
             })
         });
         lints.collect()
+    }
+
+    /// One warning for all resources that no node has: those of a folder can be tokens that another program counts.
+    fn on_no_node(&self, flavors: &BTreeSet<&str>) -> Option<Lint> {
+        let owners = self.queues.iter().chain(self.cohorts);
+        let all = owners.flat_map(|owner| quotas(owner).into_iter().map(move |q| (owner, q)));
+        let missing = all.filter(|(_, quota)| {
+            flavors.contains(quota.flavor)
+                && quota.nominal() > 0
+                && !self.is_computed(quota.resource)
+                && !self.is_on_a_node(quota.resource)
+        });
+        let missing: Vec<(&&Manifest, Quota<'_>)> = missing.collect();
+        let (owner, first) = missing.first()?;
+        let mut resources: Vec<&str> = Vec::new();
+        for (_, quota) in &missing {
+            if !resources.contains(&quota.resource) {
+                resources.push(quota.resource);
+            }
+        }
+        let message = format!(
+            "none of the nodes of {} has {}: pods that request it stay pending after their admission",
+            self.nodes_source.owner(),
+            list_names(&resources, MAX_NAMED)
+        );
+        let finding = owner.warning(&format!("{}.nominalQuota", first.path), message);
+        let remedy = format!(
+            "{}, or ignore this for resources that no pod requests",
+            self.nodes_source.add_nodes()
+        );
+        Some(Lint {
+            name: "quota-above-capacity",
+            finding: finding.remedy(remedy),
+        })
+    }
+
+    /// Whether a node has a resource.
+    fn is_on_a_node(&self, resource: &str) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|node| node.allocatable.contains_key(resource))
     }
 
     fn without_nodes(&self, flavor: &Manifest) -> Lint {

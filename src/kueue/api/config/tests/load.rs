@@ -205,12 +205,15 @@ fn feature_gates_come_from_the_file_or_the_command_line() {
 }
 
 #[test]
-fn a_framework_of_an_old_release_is_dropped() {
-    let head = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n";
-    let frameworks = "integrations: {frameworks: [batch/job, kubeflow.org/mxjob]}\n";
-    let loaded = load(&format!("{head}{frameworks}")).unwrap();
-    assert_eq!(loaded.configuration.frameworks(), ["batch/job"]);
-    assert_eq!(loaded.warnings.len(), 1);
-    let head = head.replace("v1beta1", "v1beta2");
-    assert!(load(&format!("{head}{frameworks}")).is_err());
+fn a_framework_of_an_old_release_is_refused_in_each_version() {
+    for version in ["v1beta1", "v1beta2"] {
+        let head = format!("apiVersion: config.kueue.x-k8s.io/{version}\nkind: Configuration\n");
+        let frameworks = "integrations: {frameworks: [batch/job, kubeflow.org/mxjob]}\n";
+        let errors = load(&format!("{head}{frameworks}")).unwrap_err();
+        let error = &errors[0].message;
+        assert!(
+            error.contains("\"kubeflow.org/mxjob\""),
+            "{version}: {error}"
+        );
+    }
 }
