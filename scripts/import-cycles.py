@@ -17,8 +17,7 @@ from collections import defaultdict
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src")
 # Dependencies of a crate on a district above its own that are still to be removed.
-EXCEPTIONS = {("kubelet", name) for name in ("container", "shell", "skylet")} | {
-    ("autoscaler", "api"), ("scheduler", "api"), ("machines", "skylet")}
+EXCEPTIONS = {("autoscaler", "api"), ("scheduler", "api")}
 USE = re.compile(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<h>\#*)".*?"(?P=h)|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'""",

@@ -61,7 +61,9 @@ impl ExternalCluster {
             ..MachinesConfig::embedded()
         };
         let client = server.client();
-        let machines = Machines::start(client.clone(), clock.clone(), entropy, config).await;
+        let runtime = std::sync::Arc::new(kueue_lab_container_runtime::SimulatedRuntime::default());
+        let machines =
+            Machines::start(client.clone(), clock.clone(), entropy, config, runtime).await;
         let options = ServeOptions {
             name: CONTEXT_NAME.into(),
             ..ServeOptions::default()

@@ -55,7 +55,8 @@ impl TestCluster {
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
         let config = MachinesConfig::embedded();
-        let machines = Machines::start(client.clone(), clock, entropy, config).await;
+        let runtime = std::sync::Arc::new(kueue_lab_container_runtime::SimulatedRuntime::default());
+        let machines = Machines::start(client.clone(), clock, entropy, config, runtime).await;
         machines.apply_pools(NodePools::parse(NODES).unwrap()).await;
         let cluster = Self {
             server,

@@ -90,7 +90,8 @@ fn run<F: Future<Output = ()>>(
             create_definition(&client, &crds::definition(name).unwrap()).await;
         }
         let clients = ComponentClients::new(move |user_agent| server.client_of(user_agent));
-        let machines = Machines::start(clients, clock.clone(), entropy, config).await;
+        let runtime = std::sync::Arc::new(kueue_lab_container_runtime::SimulatedRuntime::default());
+        let machines = Machines::start(clients, clock.clone(), entropy, config, runtime).await;
         machines.apply_pools(NodePools::parse(pools).unwrap()).await;
         test(TestCluster {
             pods: Api::namespaced(client.clone(), "test"),

@@ -60,8 +60,15 @@ pub(crate) fn run_virtually<T>(
             entropy,
         } = KueueServer::start().await;
         let config = MachinesConfig::embedded();
-        let machines =
-            Machines::start(client.clone(), clock.clone(), entropy.clone(), config).await;
+        let runtime = std::sync::Arc::new(kueue_lab_container_runtime::SimulatedRuntime::default());
+        let machines = Machines::start(
+            client.clone(),
+            clock.clone(),
+            entropy.clone(),
+            config,
+            runtime,
+        )
+        .await;
         machines.apply_pools(NodePools::parse(POOLS).unwrap()).await;
         let context = Context::new(client.clone(), clock.clone(), entropy);
         let controller = Controller::start(&context, ControllerConfig::default()).await;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use kueue_lab_container::ExecStreams;
+use kueue_lab_streaming::remote_command::ContainerStreams;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -85,7 +85,7 @@ fn exit(
         return bad("code");
     };
     let wait = parameter("wait").unwrap_or_else(|| "0s".into());
-    let Some(wait) = kueue_lab_shell::duration(&wait) else {
+    let Some(wait) = kueue_lab_container_program::duration(&wait) else {
         return bad("wait");
     };
     let shared = context.kubelet.shared();
@@ -113,13 +113,16 @@ async fn shell(context: &ServerContext, command: Option<String>) -> Response<Ful
     let (Some(command), Ok((instance, _))) = (command, running) else {
         return text(StatusCode::BAD_REQUEST, "missing argument 'cmd'\n".into());
     };
-    let container = kubelet.container(&instance).await;
+    let container = match kubelet.container(&instance).await {
+        Ok(container) => container,
+        Err(error) => return text(error.status, error.message),
+    };
     let (sender, mut receiver) = mpsc::channel(16);
-    let streams = ExecStreams {
+    let streams = ContainerStreams {
         stdin: None,
         stdout: Some(sender.clone()),
         stderr: Some(sender),
-        terminal: None,
+        resize: mpsc::channel(1).1,
     };
     let words = ["sh".to_owned(), "-c".to_owned(), command];
     let collect = async {
@@ -133,7 +136,7 @@ async fn shell(context: &ServerContext, command: Option<String>) -> Response<Ful
         drop(receiver);
         output
     };
-    let (code, output) = tokio::join!(container.exec(&words, streams), collect);
+    let (code, output) = tokio::join!(container.exec(&words, false, streams), collect);
     let output = String::from_utf8_lossy(&output).into_owned();
     let body = match code {
         Ok(0) => json!({"output": output}),

@@ -32,7 +32,7 @@ impl Kubelet {
         if let Some(command) = shell.filter(|_| options.stdin) {
             let (kubelet, key) = (self.clone(), key.clone());
             let (uid, name) = (uid.to_owned(), container.to_owned());
-            let container = self.container(&instance).await;
+            let container = self.container(&instance).await?;
             return Ok(Box::new(move |streams| {
                 async move {
                     let has_ended = ended_channel.clone();

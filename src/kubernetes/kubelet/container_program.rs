@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
-use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, ScriptLimits, Step};
+use kueue_lab_container_program::{DEFAULT_DURATION, Program, Step, duration};
 
-use super::container_runtime::image_name;
+use super::container_runtime::ContainerRuntime;
 use super::environment::environment;
+use super::running_instance::image_name;
 use super::wrapped_command::{WrappedCommand, wrapped_command};
-use kueue_lab_container::SHELL_NAMES;
 
 /// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
 const RUN_FOR: &str = "kueue-lab.dev/run-for";
@@ -21,25 +21,33 @@ const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
 /// Images whose default command is a shell.
 const SHELL_IMAGES: [&str; 5] = ["busybox", "alpine", "ubuntu", "debian", "bash"];
 
+/// The names of shells.
+const SHELL_NAMES: [&str; 4] = ["sh", "bash", "ash", "dash"];
+
 /// Maximum length of a chain of containers that wait for each other.
 const CHAIN: usize = 64;
 
 /// The program of a container. If its duration is not known, it runs forever if `endless`,
 /// otherwise for [`DEFAULT_DURATION`].
-pub fn container_program(container: &Container, pod: &Pod, main: bool) -> Program {
+pub fn container_program(
+    runtime: &dyn ContainerRuntime,
+    container: &Container,
+    pod: &Pod,
+    main: bool,
+) -> Program {
     let restarts = pod
         .spec
         .as_ref()
         .and_then(|s| s.restart_policy.as_deref())
         .unwrap_or("Always");
-    let mut program = of_command(container, pod, restarts == "Always" && main);
+    let mut program = of_command(runtime, container, pod, restarts == "Always" && main);
     if !main {
         return program;
     }
     let annotation = |name: &str| pod.annotations().get(name).map(|v| v.trim());
     let time = [RUN_FOR, DURATION_ANNOTATION, KWOK_DELAY_ANNOTATION]
         .iter()
-        .find_map(|name| shell::duration(annotation(name)?));
+        .find_map(|name| duration(annotation(name)?));
     let code = annotation(EXIT_CODE).and_then(|code| code.parse::<i32>().ok());
     if time.is_some() || code.is_some() {
         program = program.overridden(time, code);
@@ -70,16 +78,28 @@ pub(super) fn interactive_shell(container: &Container) -> Option<Vec<String>> {
     }
 }
 
-fn of_command(container: &Container, pod: &Pod, endless: bool) -> Program {
-    of_wrapped(container, pod, endless, CHAIN).unwrap_or_else(|| of_words(container, pod, endless))
+fn of_command(
+    runtime: &dyn ContainerRuntime,
+    container: &Container,
+    pod: &Pod,
+    endless: bool,
+) -> Program {
+    of_wrapped(runtime, container, pod, endless, CHAIN)
+        .unwrap_or_else(|| of_words(runtime, container, pod, endless))
 }
 
 /// The program of a container that an operator's executable starts.
-fn of_wrapped(container: &Container, pod: &Pod, endless: bool, chain: usize) -> Option<Program> {
+fn of_wrapped(
+    runtime: &dyn ContainerRuntime,
+    container: &Container,
+    pod: &Pod,
+    endless: bool,
+    chain: usize,
+) -> Option<Program> {
     let chain = chain.checked_sub(1)?;
     let other = |container: &Container| {
-        of_wrapped(container, pod, endless, chain)
-            .unwrap_or_else(|| of_words(container, pod, endless))
+        of_wrapped(runtime, container, pod, endless, chain)
+            .unwrap_or_else(|| of_words(runtime, container, pod, endless))
     };
     let wait = |container: &Container| match other(container).end() {
         Some((time, code)) => (Step::Wait(time), code),
@@ -98,7 +118,7 @@ fn of_wrapped(container: &Container, pod: &Pod, endless: bool, chain: usize) -> 
             let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
             inner.command = Some(owned(command)).filter(|words: &Vec<_>| !words.is_empty());
             inner.args = Some(owned(args));
-            let mut steps = of_words(&inner, pod, endless).into_steps();
+            let mut steps = of_words(runtime, &inner, pod, endless).into_steps();
             if ignores_failure {
                 steps.retain(|step| !matches!(step, Step::Exit(_)));
             }
@@ -112,7 +132,12 @@ fn of_wrapped(container: &Container, pod: &Pod, endless: bool, chain: usize) -> 
 }
 
 /// The program of a command without such an executable.
-fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
+fn of_words(
+    runtime: &dyn ContainerRuntime,
+    container: &Container,
+    pod: &Pod,
+    endless: bool,
+) -> Program {
     let words: Vec<&str> = container
         .command
         .iter()
@@ -129,8 +154,7 @@ fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
     {
         return Program::new(steps);
     }
-    let limits = ScriptLimits::default().shared_by(container_count(pod));
-    if let Some(steps) = shell::steps_within(&words, &environment, limits) {
+    if let Some(steps) = runtime.steps(&words, &environment, container_count(pod)) {
         return Program::new(steps);
     }
     Program::new(vec![if endless {
@@ -153,7 +177,7 @@ fn container_count(pod: &Pod) -> usize {
 fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
     let image = container.image.as_deref().unwrap_or_default();
     match (image_name(image), args) {
-        ("sleep", [time, ..]) => shell::duration(time).map(|t| vec![Step::Wait(t)]),
+        ("sleep", [time, ..]) => duration(time).map(|t| vec![Step::Wait(t)]),
         ("agnhost", ["entrypoint-tester", ..]) => Some(vec![]),
         ("agnhost", ["pause", ..] | []) => Some(vec![Step::Hang]),
         ("agnhost", ["netexec" | "serve-hostname" | "test-webserver", ..]) => {
@@ -173,14 +197,15 @@ fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
 mod tests {
     use std::time::Duration;
 
+    use super::super::shell_runtime::ShellRuntime;
     use super::*;
-    use kueue_lab_shell::ProgramEvent;
+    use kueue_lab_container_program::ProgramEvent;
     use serde_json::json;
 
     fn program(pod: serde_json::Value) -> Program {
         let pod: Pod = serde_json::from_value(pod).unwrap();
         let container = pod.spec.as_ref().unwrap().containers[0].clone();
-        container_program(&container, &pod, true)
+        container_program(&ShellRuntime, &container, &pod, true)
     }
 
     fn end(policy: &str, container: serde_json::Value) -> Option<(u64, i32)> {
@@ -240,7 +265,8 @@ mod tests {
             let pod = json!({"spec": {"restartPolicy": "Never", "containers": steps}});
             let pod: Pod = serde_json::from_value(pod).unwrap();
             let containers = pod.spec.as_ref().unwrap().containers.iter();
-            let ends = containers.map(|container| container_program(container, &pod, true).end());
+            let ends = containers
+                .map(|container| container_program(&ShellRuntime, container, &pod, true).end());
             ends.map(|end| end.map(|(at, code)| (at.as_secs(), code)))
                 .collect()
         };
@@ -267,7 +293,7 @@ mod tests {
         }}))
         .unwrap();
         for container in &pod.spec.as_ref().unwrap().containers {
-            let end = container_program(container, &pod, true).end();
+            let end = container_program(&ShellRuntime, container, &pod, true).end();
             assert_eq!(end, Some((Duration::from_secs(9), 0)), "{}", container.name);
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeStatus, Pod};
 use kube::api::ObjectMeta;
-use kueue_lab_shell::Program;
+use kueue_lab_container_program::Program;
 use kueue_lab_streaming::port_forward::PodConnection;
 
 use kueue_lab_component_helpers::control_plane_node::CONTROL_PLANE_NODE;

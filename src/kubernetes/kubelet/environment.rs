@@ -1,12 +1,13 @@
 //! The environment of a container, with the downward API's fields resolved.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
-use kueue_lab_shell::Environment;
 
 /// The environment of a container, as far as its pod defines it.
-pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
-    let mut known = Environment::from([("HOSTNAME".to_string(), pod.name_any())]);
+pub fn environment(container: &Container, pod: &Pod) -> BTreeMap<String, String> {
+    let mut known = BTreeMap::from([("HOSTNAME".to_string(), pod.name_any())]);
     for variable in container.env.iter().flatten() {
         let value = match &variable.value_from {
             None => variable.value.clone(),
@@ -22,7 +23,8 @@ pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
     known
 }
 
-pub(super) fn pod_field(pod: &Pod, path: &str) -> Option<String> {
+/// The value of a field of the downward API; `None` if it is not known.
+pub fn pod_field(pod: &Pod, path: &str) -> Option<String> {
     let keyed = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
     if let Some(key) = keyed("metadata.annotations['") {
         return pod.annotations().get(key).cloned();

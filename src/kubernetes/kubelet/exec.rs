@@ -6,14 +6,14 @@ use futures::FutureExt;
 use http::StatusCode;
 use jiff::Timestamp;
 use kueue_lab_blocking::HeavyWork;
-use kueue_lab_container::{Container, ExecStreams, TerminalSize};
 use kueue_lab_streaming::remote_command::{
     CommandError, ContainerStreams, RemoteCommand, StartError, StreamOptions,
 };
 use tokio::sync::watch;
 
-use super::container_runtime::RunningInstance;
+use super::container_runtime::Container;
 use super::pod_workers::Kubelet;
+use super::running_instance::RunningInstance;
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// Commands that compute at the same time. They yield, but some of them take long until they do.
@@ -21,12 +21,6 @@ static COMMANDS: LazyLock<HeavyWork> = LazyLock::new(|| HeavyWork::new(2));
 
 /// The exit code of a process that is killed with its container.
 const KILLED: i32 = 137;
-/// The size of a terminal until the client sends one.
-const SIZE: TerminalSize = TerminalSize {
-    columns: 80,
-    lines: 24,
-};
-
 /// Changes when a container ends.
 pub(super) type Ended = watch::Receiver<Option<Timestamp>>;
 
@@ -78,7 +72,7 @@ impl Kubelet {
         options: StreamOptions,
     ) -> Result<RemoteCommand, StartError> {
         let (instance, ended) = self.running(key, uid, container)?;
-        let container = self.container(&instance).await;
+        let container = self.container(&instance).await?;
         let namespace = key.namespace.clone();
         Ok(Box::new(move |streams| {
             run(namespace, container, command, options.tty, streams, ended).boxed()
@@ -89,38 +83,15 @@ impl Kubelet {
 /// Runs a command until it exits or its container ends. The commands of namespaces take turns.
 pub(super) async fn run(
     namespace: String,
-    container: Arc<Container>,
+    container: Arc<dyn Container>,
     command: Vec<String>,
     tty: bool,
     streams: ContainerStreams,
     ended_channel: Ended,
 ) -> Result<(), CommandError> {
-    let ContainerStreams {
-        stdin,
-        stdout,
-        stderr,
-        mut resize,
-    } = streams;
-    let (size, terminal) = watch::channel(SIZE);
-    let streams = ExecStreams {
-        stdin,
-        stdout,
-        stderr,
-        terminal: tty.then_some(terminal),
-    };
-    let resizing = async {
-        while let Some(new) = resize.recv().await {
-            size.send_replace(TerminalSize {
-                columns: new.width,
-                lines: new.height,
-            });
-        }
-        std::future::pending().await
-    };
     let code = tokio::select! {
-        code = COMMANDS.run(&namespace, container.exec(&command, streams)) => code,
+        code = COMMANDS.run(&namespace, container.exec(&command, tty, streams)) => code,
         () = ended(ended_channel) => Ok(KILLED),
-        () = resizing => Ok(KILLED),
     };
     match code {
         Ok(0) => Ok(()),

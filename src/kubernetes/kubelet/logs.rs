@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::simulated_container::after;
 use kueue_lab_clock::Clock;
-use kueue_lab_shell::{Program, ProgramEvent};
+use kueue_lab_container_program::{Program, ProgramEvent};
 
 /// Maximum number of lines at the start of an answer; older ones count as rotated.
 const LINES: usize = 10_000;
@@ -260,7 +260,7 @@ mod tests {
 
     use super::*;
     use kueue_lab_clock::virtual_runtime;
-    use kueue_lab_shell::Step;
+    use kueue_lab_container_program::Step;
 
     fn ticking() -> Arc<Program> {
         Arc::new(Program::new(vec![

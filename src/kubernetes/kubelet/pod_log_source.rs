@@ -1,10 +1,13 @@
 //! [`PodLogSource`]: resolves a kubelet log request to a container's log.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::LogParams;
 
+use super::container_runtime::ContainerRuntime;
 use super::kubelet_options::NodeScope;
 use super::logs::{LogError, LogQuery, LogStore};
 use super::server::{ContainerLogError, ContainerLogRequest, LogSource};
@@ -21,6 +24,7 @@ pub(super) struct PodLogSource {
     pub(super) node_scope: NodeScope,
     pub(super) logs: LogStore,
     pub(super) clock: Clock,
+    pub(super) runtime: Arc<dyn ContainerRuntime>,
 }
 
 impl PodLogSource {
@@ -33,7 +37,7 @@ impl PodLogSource {
     /// Restores the instances of a container from the pod's status, after a restart of this
     /// process.
     fn restore_from_status(&self, pod: &Pod, container: &str) {
-        let run = SimulatedPod::from_status(pod, self.clock.now());
+        let run = SimulatedPod::from_status(&self.runtime, pod, self.clock.now());
         let Some(container) = run.containers.iter().find(|c| c.name == container) else {
             return;
         };

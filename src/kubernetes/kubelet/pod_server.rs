@@ -13,8 +13,8 @@ use kueue_lab_streaming::port_forward::PodConnection;
 use tokio::sync::watch;
 
 use super::agnhost;
-use super::container_runtime::image_name;
 use super::pod_workers::Kubelet;
+use super::running_instance::image_name;
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// A server in a container.

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::container_runtime::image_name;
+use super::running_instance::image_name;
 use super::simulated_container::{ContainerPhase, ContainerRole, SimulatedContainer, Termination};
 use super::simulated_pod::SimulatedPod;
 use kueue_lab_clock::whole_seconds;

@@ -15,7 +15,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 
 use super::authorization::SubjectAccessReviews;
-use super::container_runtime::ContainerRuntime;
+use super::container_runtime::{Container, ContainerRuntime};
 use super::control_plane::{ControlPlane, control_plane_node};
 use super::kubelet_options::KubeletOptions;
 use super::logs::LogStore;
@@ -23,7 +23,7 @@ use super::long_scripts::has_long_script;
 use super::pod_ip_allocator::PodIpAllocator;
 use super::pod_log_source::PodLogSource;
 use super::pod_status;
-use super::ray_storage::RayStorage;
+use super::running_instance::RunningInstance;
 use super::server::serve;
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
@@ -37,7 +37,7 @@ use kueue_lab_controller_runtime::{
 };
 use kueue_lab_host::HostAddresses;
 use kueue_lab_nodes::has_stopped_kubelet;
-use kueue_lab_skylet::JobsController;
+use kueue_lab_streaming::remote_command::StartError;
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
@@ -51,6 +51,20 @@ pub struct Kubelet {
     shared: Arc<Shared>,
 }
 
+/// A reference that does not keep the kubelet.
+#[derive(Clone)]
+pub struct WeakKubelet {
+    shared: Weak<Shared>,
+}
+
+impl WeakKubelet {
+    /// The kubelet; `None` after the end of the lab.
+    pub fn upgrade(&self) -> Option<Kubelet> {
+        let shared = self.shared.upgrade()?;
+        Some(Kubelet { shared })
+    }
+}
+
 pub(super) struct Shared {
     pub(super) context: Context,
     options: KubeletOptions,
@@ -62,17 +76,13 @@ pub(super) struct Shared {
     pub(super) simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
     /// The control plane of this process, with its node.
     control_plane: OnceLock<(Arc<dyn ControlPlane>, Arc<Node>)>,
-    /// The controller of SkyPilot's managed jobs.
-    pub(super) jobs_controller: OnceLock<Arc<dyn JobsController>>,
     /// The addresses of this machine that may be connected to.
     host_addresses: OnceLock<HostAddresses>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
-    pub(super) ray_storage: RayStorage,
     pub(super) logs: LogStore,
-    /// The containers in which commands are executed.
-    pub(super) runtime: ContainerRuntime,
+    pub(super) runtime: Arc<dyn ContainerRuntime>,
     pub(super) recorder: EventRecorder,
 }
 
@@ -86,6 +96,7 @@ impl Kubelet {
         nodes: &Informer<Node>,
         claims: Option<Informer<ResourceClaim>>,
         has_failed: NodeFailureCheck,
+        runtime: Arc<dyn ContainerRuntime>,
     ) -> Self {
         let kubelet = Self {
             shared: Arc::new(Shared {
@@ -98,13 +109,11 @@ impl Kubelet {
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
                 control_plane: OnceLock::new(),
-                jobs_controller: OnceLock::new(),
                 host_addresses: OnceLock::new(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
-                ray_storage: RayStorage::default(),
                 logs: LogStore::new(context.clock.clone()),
-                runtime: ContainerRuntime::default(),
+                runtime,
                 recorder: EventRecorder::new(context, "kubelet"),
             }),
         };
@@ -114,7 +123,7 @@ impl Kubelet {
         pods.add_event_handler(move |change| {
             let pod = change.object();
             if let Some(shared) = shared.upgrade() {
-                shared.ray_storage.observe(pod, shared.context.clock.now());
+                shared.runtime.pod_changed(pod, shared.context.clock.now());
             }
             if let Change::Deleted(pod) = change {
                 logs.forget(pod.metadata.uid.as_deref().unwrap_or_default());
@@ -167,11 +176,6 @@ impl Kubelet {
         }
     }
 
-    /// Serves managed jobs in the Pods of SkyPilot's clusters. Has an effect once.
-    pub fn set_jobs_controller(&self, controller: Arc<dyn JobsController>) {
-        self.shared.jobs_controller.get_or_init(|| controller);
-    }
-
     /// Sets the addresses of this machine that may be connected to; none before. Has an effect once.
     pub fn set_host_addresses(&self, addresses: HostAddresses) {
         self.shared.host_addresses.get_or_init(|| addresses);
@@ -191,12 +195,59 @@ impl Kubelet {
     }
 
     /// A reference that does not keep the kubelet.
-    pub(super) fn weak(&self) -> Weak<Shared> {
-        Arc::downgrade(&self.shared)
+    pub fn downgrade(&self) -> WeakKubelet {
+        WeakKubelet {
+            shared: Arc::downgrade(&self.shared),
+        }
     }
 
-    pub(super) fn of(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    /// The client, the clock and the randomness of the kubelet.
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
+    /// All pods.
+    pub fn pods(&self) -> &Informer<Pod> {
+        &self.shared.pods
+    }
+
+    /// The node with this name.
+    pub fn node(&self, name: &str) -> Option<Arc<Node>> {
+        self.shared.node(name)
+    }
+
+    /// A container that runs; `None` if it does not.
+    pub fn running_instance(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        container: &str,
+    ) -> Option<RunningInstance> {
+        self.shared.running_instance(key, uid, container)
+    }
+
+    /// Ends a container at `at` with an exit code, as if its program had exited.
+    pub fn terminate_container(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        container: &str,
+        at: Timestamp,
+        code: i32,
+    ) {
+        self.shared
+            .terminate_container(key, uid, container, at, code);
+    }
+
+    /// The container of an instance, for commands.
+    ///
+    /// # Errors
+    /// Commands cannot be executed in it.
+    pub(super) async fn container(
+        &self,
+        instance: &RunningInstance,
+    ) -> Result<Arc<dyn Container>, StartError> {
+        self.shared.runtime.container(self, instance).await
     }
 
     /// The logs of the containers.
@@ -220,6 +271,7 @@ impl Kubelet {
             node_scope: self.shared.options.nodes,
             logs: self.logs(),
             clock: self.shared.context.clock.clone(),
+            runtime: self.shared.runtime.clone(),
         };
         let client = self.shared.context.client.clone();
         let authorizer = Arc::new(SubjectAccessReviews { client });
@@ -360,8 +412,8 @@ impl Shared {
         };
         let startup = self.options.startup + jitter;
         let create = || match has_started {
-            true => SimulatedPod::from_status(pod, now),
-            false => SimulatedPod::new(pod, now, startup),
+            true => SimulatedPod::from_status(&self.runtime, pod, now),
+            false => SimulatedPod::new(&self.runtime, pod, now, startup),
         };
         Some(match has_long_script(pod) {
             true => kueue_lab_blocking::compute(create),
@@ -389,7 +441,12 @@ impl Shared {
             let cidr = cidr.unwrap_or_else(|| self.pod_ips.lock().node_cidr(&node.name_any()));
             // Only another worker of the same pod could have removed it since.
             let mut run = prepared.unwrap_or_else(|| {
-                SimulatedPod::new(pod, self.context.clock.now(), self.options.startup)
+                SimulatedPod::new(
+                    &self.runtime,
+                    pod,
+                    self.context.clock.now(),
+                    self.options.startup,
+                )
             });
             if let Some(control_plane) = self.control_plane(&node.name_any()) {
                 for container in &mut run.containers {

@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::container_program::container_program;
+use super::container_runtime::ContainerRuntime;
 use super::control_plane::ContainerProcess;
 use super::crash_loop_backoff::crash_loop_backoff;
 use kueue_lab_component_helpers::resources::is_sidecar;
-use kueue_lab_shell::Program;
+use kueue_lab_container_program::Program;
 
 /// The exit code of containers that ended while no kubelet ran.
 const LOST_EXIT_CODE: i32 = 255;
@@ -72,7 +73,12 @@ pub(super) struct SimulatedContainer {
 }
 
 impl SimulatedContainer {
-    pub(super) fn new(container: &Container, pod: &Pod, role: ContainerRole) -> Self {
+    pub(super) fn new(
+        runtime: &dyn ContainerRuntime,
+        container: &Container,
+        pod: &Pod,
+        role: ContainerRole,
+    ) -> Self {
         let seconds = |n: i64| Duration::from_secs(u64::try_from(n).unwrap_or(0));
         let probe = container.readiness_probe.as_ref();
         let delay = probe.and_then(|p| p.initial_delay_seconds).unwrap_or(0);
@@ -85,6 +91,7 @@ impl SimulatedContainer {
             image: container.image.clone().unwrap_or_default(),
             role,
             program: Arc::new(container_program(
+                runtime,
                 container,
                 pod,
                 role == ContainerRole::Main,
@@ -99,7 +106,7 @@ impl SimulatedContainer {
     }
 
     /// The containers of a pod, init containers first.
-    pub(super) fn all(pod: &Pod) -> Vec<Self> {
+    pub(super) fn all(runtime: &dyn ContainerRuntime, pod: &Pod) -> Vec<Self> {
         let Some(spec) = &pod.spec else {
             return Vec::new();
         };
@@ -109,21 +116,30 @@ impl SimulatedContainer {
             } else {
                 ContainerRole::Init
             };
-            Self::new(c, pod, role)
+            Self::new(runtime, c, pod, role)
         });
         let main = spec.containers.iter();
         let mut all: Vec<Self> = init
-            .chain(main.map(|c| Self::new(c, pod, ContainerRole::Main)))
+            .chain(main.map(|c| Self::new(runtime, c, pod, ContainerRole::Main)))
             .collect();
-        Self::add_ephemeral(&mut all, pod);
+        Self::add_ephemeral(runtime, &mut all, pod);
         all
     }
 
     /// Adds the ephemeral containers of a pod that are not in `containers` yet.
-    pub(super) fn add_ephemeral(containers: &mut Vec<Self>, pod: &Pod) {
+    pub(super) fn add_ephemeral(
+        runtime: &dyn ContainerRuntime,
+        containers: &mut Vec<Self>,
+        pod: &Pod,
+    ) {
         for container in ephemeral_containers(pod) {
             if !containers.iter().any(|known| known.name == container.name) {
-                containers.push(Self::new(&container, pod, ContainerRole::Ephemeral));
+                containers.push(Self::new(
+                    runtime,
+                    &container,
+                    pod,
+                    ContainerRole::Ephemeral,
+                ));
             }
         }
     }

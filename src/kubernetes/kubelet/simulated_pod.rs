@@ -1,11 +1,13 @@
 //! The state machine of one pod: container starts, exits and restarts, and the resulting phase. A
 //! function of the pod, its history and the current time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 
+use super::container_runtime::ContainerRuntime;
 use super::simulated_container::{
     ContainerPhase, ContainerRole, SimulatedContainer, Termination, after,
 };
@@ -27,6 +29,7 @@ pub(super) enum PodLifecycleEvent {
 /// A pod on its node.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedPod {
+    runtime: Arc<dyn ContainerRuntime>,
     pub(super) uid: String,
     /// When the kubelet started the pod.
     pub(super) started: Timestamp,
@@ -43,12 +46,18 @@ pub(super) struct SimulatedPod {
 
 impl SimulatedPod {
     /// A newly bound pod; its sandbox takes `startup`.
-    pub(super) fn new(pod: &Pod, now: Timestamp, startup: Duration) -> Self {
+    pub(super) fn new(
+        runtime: &Arc<dyn ContainerRuntime>,
+        pod: &Pod,
+        now: Timestamp,
+        startup: Duration,
+    ) -> Self {
         Self {
+            runtime: runtime.clone(),
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             started: now,
             sandbox_ready_at: after(now, startup),
-            containers: SimulatedContainer::all(pod),
+            containers: SimulatedContainer::all(&**runtime, pod),
             terminating: false,
             deadline_exceeded: false,
             ip: String::new(),
@@ -57,10 +66,14 @@ impl SimulatedPod {
     }
 
     /// A pod that ran before this process, restored from its status.
-    pub(super) fn from_status(pod: &Pod, now: Timestamp) -> Self {
+    pub(super) fn from_status(
+        runtime: &Arc<dyn ContainerRuntime>,
+        pod: &Pod,
+        now: Timestamp,
+    ) -> Self {
         let status = pod.status.clone().unwrap_or_default();
         let started = status.start_time.map_or(now, |t| t.0);
-        let mut run = Self::new(pod, started, Duration::ZERO);
+        let mut run = Self::new(runtime, pod, started, Duration::ZERO);
         run.ip = status.pod_ip.unwrap_or_default();
         let statuses = status.init_container_statuses.into_iter().flatten();
         let all: Vec<ContainerStatus> = statuses
@@ -86,7 +99,7 @@ impl SimulatedPod {
     /// Applies all changes that were due until `now`.
     pub(super) fn advance(&mut self, pod: &Pod, now: Timestamp) -> Vec<PodLifecycleEvent> {
         let mut events = Vec::new();
-        SimulatedContainer::add_ephemeral(&mut self.containers, pod);
+        SimulatedContainer::add_ephemeral(&*self.runtime, &mut self.containers, pod);
         self.check_termination(pod, now, &mut events);
         // Each round terminates or starts a container; one started at a past time may terminate in
         // the next round.
@@ -339,8 +352,13 @@ fn restore_container(container: &mut SimulatedContainer, status: &ContainerStatu
 
 #[cfg(test)]
 mod tests {
+    use super::super::shell_runtime::ShellRuntime;
     use super::*;
     use serde_json::{Value, json};
+
+    fn runtime() -> Arc<dyn ContainerRuntime> {
+        Arc::new(ShellRuntime)
+    }
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(1_000_000 + seconds).unwrap()
@@ -357,7 +375,7 @@ mod tests {
 
     /// Advances a pod from one change to the next: times in seconds, and phases.
     fn phase_changes(pod: &Pod, until: i64) -> Vec<(i64, &'static str, i32)> {
-        let mut run = SimulatedPod::new(pod, at(0), Duration::from_secs(1));
+        let mut run = SimulatedPod::new(&runtime(), pod, at(0), Duration::from_secs(1));
         let (mut now, mut seen) = (at(0), Vec::new());
         loop {
             run.advance(pod, now);
@@ -442,7 +460,7 @@ mod tests {
     fn deletion_stops_containers_within_the_grace_period() {
         let mut pod = pod(json!({"restartPolicy": "Never",
             "containers": [shell("c", "sleep 100")]}));
-        let mut run = SimulatedPod::new(&pod, at(0), Duration::ZERO);
+        let mut run = SimulatedPod::new(&runtime(), &pod, at(0), Duration::ZERO);
         run.advance(&pod, at(0));
         let deletion = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(40));
         pod.metadata.deletion_timestamp = Some(deletion);

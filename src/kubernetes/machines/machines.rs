@@ -16,11 +16,10 @@ use kueue_lab_controller_manager::ControllerManager;
 use kueue_lab_controller_manager::workload_controllers;
 use kueue_lab_controller_runtime::{Api, ComponentClients, Context, Informer};
 use kueue_lab_host::HostAddresses;
-use kueue_lab_kubelet::{CONTROL_PLANE_NODE, ControlPlane, Kubelet, LogStore};
+use kueue_lab_kubelet::{CONTROL_PLANE_NODE, ContainerRuntime, ControlPlane, Kubelet, LogStore};
 use kueue_lab_nodes::{
     ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
 };
-use kueue_lab_skylet::JobsController;
 use {
     kueue_lab_autoscaler as autoscaler, kueue_lab_controller_manager as controller_manager,
     kueue_lab_nodes as nodes, kueue_lab_operators as operators, kueue_lab_scheduler as scheduler,
@@ -41,21 +40,23 @@ pub struct Machines {
     /// The context of operators, with their user agent.
     operators: Context,
     config: MachinesConfig,
+    runtime: Arc<dyn ContainerRuntime>,
     controller_manager: OnceLock<ControllerManager>,
     host_addresses: OnceLock<HostAddresses>,
 }
 
 impl Machines {
     /// Starts the parts that `config` enables, with clients of the user agents of Kubernetes'
-    /// components. There are no nodes until [`apply_pools`](Self::apply_pools).
+    /// components; `runtime` runs the containers. There are no nodes until [`apply_pools`](Self::apply_pools).
     pub async fn start(
         clients: impl Into<ComponentClients>,
         clock: Clock,
         entropy: Entropy,
         config: MachinesConfig,
+        runtime: Arc<dyn ContainerRuntime>,
     ) -> Self {
         let machines =
-            Self::start_without_controller_manager(clients, clock, entropy, config).await;
+            Self::start_without_controller_manager(clients, clock, entropy, config, runtime).await;
         machines.start_controller_manager();
         machines
     }
@@ -67,6 +68,7 @@ impl Machines {
         clock: Clock,
         entropy: Entropy,
         config: MachinesConfig,
+        runtime: Arc<dyn ContainerRuntime>,
     ) -> Self {
         let clients = clients.into();
         let client = clients.client("kube-controller-manager");
@@ -111,6 +113,7 @@ impl Machines {
                 &nodes,
                 devices.as_ref().map(|devices| devices.claims.clone()),
                 has_failed,
+                runtime.clone(),
             )
         });
         let autoscaler = config.autoscaler.then(|| {
@@ -143,6 +146,7 @@ impl Machines {
             devices,
             operators,
             config,
+            runtime,
             controller_manager: OnceLock::new(),
             host_addresses: OnceLock::new(),
         }
@@ -187,6 +191,7 @@ impl Machines {
                     &shared.recorder,
                     &shared.pods,
                     &shared.jobs,
+                    &self.runtime,
                 );
             }
             controllers
@@ -244,13 +249,6 @@ impl Machines {
     pub fn set_control_plane(&self, control_plane: Arc<dyn ControlPlane>) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.set_control_plane(control_plane);
-        }
-    }
-
-    /// Serves SkyPilot's managed jobs in the Pods of its clusters.
-    pub fn set_jobs_controller(&self, controller: Arc<dyn JobsController>) {
-        if let Some(kubelet) = &self.kubelet {
-            kubelet.set_jobs_controller(controller);
         }
     }
 

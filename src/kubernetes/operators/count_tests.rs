@@ -158,6 +158,7 @@ fn reconcile(
     let entropy = Entropy::seeded(1);
     let others = ["StatefulSet", "JobSet", "RayCluster", "TaskRun"];
     let observed = Observed {
+        runtime: &kueue_lab_kubelet::SimpleRuntime,
         object,
         pods: created(children, "Pod"),
         jobs: created::<Job>(children, "Job"),

@@ -14,6 +14,7 @@ use serde_json::Value;
 use kueue_lab_clock::Entropy;
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_kubelet::ContainerRuntime;
 
 /// Access to the watched objects.
 pub(super) trait ObjectLookup {
@@ -42,6 +43,8 @@ pub(super) struct Observed<'a> {
     pub burst_replicas: usize,
     /// Source of generated names.
     pub entropy: &'a Entropy,
+    /// The runtime of containers.
+    pub runtime: &'a dyn ContainerRuntime,
 }
 
 impl Observed<'_> {

@@ -26,6 +26,7 @@ use kueue_lab_controller_runtime::api_errors::{
 use kueue_lab_controller_runtime::{
     Api, BucketRateLimiter, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_kubelet::ContainerRuntime;
 
 const WORKERS: usize = 5;
 
@@ -45,6 +46,8 @@ struct OperatorController {
     recorder: EventRecorder,
     pods: Informer<Pod>,
     jobs: Informer<Job>,
+    /// The runtime of their containers.
+    runtime: Arc<dyn ContainerRuntime>,
     kinds: Vec<WatchedKind>,
     /// The recorded warnings `NotSimulated`, by object.
     not_simulated: Mutex<HashMap<OperatorKey, RecordedWarnings>>,
@@ -62,7 +65,9 @@ pub fn start(
     recorder: &EventRecorder,
     pods: &Informer<Pod>,
     jobs: &Informer<Job>,
+    runtime: &Arc<dyn ContainerRuntime>,
 ) {
+    let runtime = runtime.clone();
     let (recorder, pods, jobs) = (recorder.clone(), pods.clone(), jobs.clone());
     let context = context.clone();
     context.clone().tasks.spawn("operators", async move {
@@ -85,6 +90,7 @@ pub fn start(
             recorder,
             pods,
             jobs,
+            runtime,
         });
         controller.run().await;
     });
@@ -239,6 +245,7 @@ impl OperatorController {
             ),
         };
         Observed {
+            runtime: &*self.runtime,
             object,
             pods,
             jobs: self.jobs.by_index(CONTROLLER_UID_INDEX, &uid),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kueue_lab_skylet::{
+use kueue_lab_container_runtime::{
     JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob,
 };
 use kueue_lab_skypilot::jobs::{JobUser, ManagedJobs};

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
 use crate::config::LabConfig;
+use crate::containers::Containers;
 use crate::embedded_cluster::embedded_cluster;
 use crate::error::LabError;
 use crate::explanation_server::ExplanationServer;
 use crate::idle::LabActivity;
 use crate::job_webhooks::JobWebhooksPlugin;
-use crate::jobs_controller::LabJobsController;
 use crate::kueue_manager::{
     self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController,
     InstalledConfiguration, ManagerControlPlane,
@@ -210,6 +210,7 @@ impl Lab {
             config.entropy.clone(),
         )
         .with_streaming_lists(matches!(cluster, Cluster::Embedded(_)));
+        let containers = Containers::default();
         let machines = Machines::start_without_controller_manager(
             clients,
             config.clock.clone(),
@@ -225,6 +226,7 @@ impl Lab {
                 },
                 Cluster::Remote(_) => MachinesConfig::real_cluster(),
             },
+            containers.runtime(),
         )
         .await;
         machines.set_host_addresses(config.host_addresses.clone());
@@ -364,7 +366,7 @@ impl Lab {
         let sky = SkyEnv::new(cluster.name());
         let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
         if is_embedded {
-            machines.set_jobs_controller(Arc::new(LabJobsController(jobs.clone())));
+            containers.serve_managed_jobs(&jobs);
         }
         Ok(Self {
             jobs,

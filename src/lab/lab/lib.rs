@@ -9,6 +9,8 @@ mod ca_bundle;
 mod cluster_role;
 mod config;
 mod configuration_changes;
+#[cfg_attr(not(feature = "containers"), path = "without_containers.rs")]
+mod containers;
 mod embedded_cluster;
 mod error;
 mod existing_worker;
@@ -16,6 +18,7 @@ mod explanation_server;
 mod file_source;
 mod idle;
 mod job_webhooks;
+#[cfg(feature = "containers")]
 mod jobs_controller;
 mod kubelet_client;
 mod kueue_crds;
@@ -46,6 +49,7 @@ mod workers;
 
 pub use cluster_role::ClusterRole;
 pub use config::LabConfig;
+pub use containers::container_limits;
 pub use error::LabError;
 pub use explanation_server::{
     EXPLANATION_GROUP, EXPLANATION_VERSION, explain_live_cluster_queue, explain_live_workload,
@@ -62,7 +66,6 @@ pub use kueue_lab_cluster::{
     RequestLimits, StartRecord, context_names, error_chain, in_cluster, limits as cluster_limits,
     read_default_kubeconfig, read_kubeconfig,
 };
-pub use kueue_lab_kubelet::limits as container_limits;
 pub use kueue_lab_nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;

@@ -2,10 +2,10 @@
 
 use super::arithmetic::arithmetic;
 use super::command::Interpreted;
+use super::expansion;
 use super::interpreter::{DEPTH, Shell};
-use super::program::{DEFAULT_DURATION, Step};
 use super::syntax::{Command, Dialect};
-use super::{duration, expansion};
+use kueue_lab_container_program::{DEFAULT_DURATION, Step, duration};
 
 impl Shell {
     /// Executes a command with expanded words.

@@ -2,9 +2,9 @@
 
 use super::budget::ScriptLimits;
 use super::interpreter::{self, Environment};
-use super::program::Step;
 use super::python::python;
 use super::syntax::Dialect;
+use kueue_lab_container_program::Step;
 
 /// How the steps of a command are derived.
 pub(super) enum Interpreted<'a> {

@@ -3,8 +3,8 @@
 use super::arithmetic::arithmetic;
 use super::expansion;
 use super::interpreter::Shell;
-use super::program::Step;
 use super::syntax::{Compound, List, Part, Word};
+use kueue_lab_container_program::Step;
 
 /// Iterations after which a loop counts as endless.
 const ROUNDS: usize = 100;

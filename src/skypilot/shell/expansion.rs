@@ -3,8 +3,8 @@
 use super::arithmetic::Variables;
 use super::budget::OVERHEAD;
 use super::interpreter::{DEPTH, Shell};
-use super::program::Step;
 use super::syntax::{Dialect, List, Operation, Part, Word, expand_braces};
+use kueue_lab_container_program::Step;
 
 /// Maximum number of values of `seq`.
 const NUMBERS: usize = 10_000;

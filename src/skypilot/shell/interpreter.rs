@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::arithmetic::Variables;
 use super::budget::{Budget, OVERHEAD, ScriptLimits};
 use super::expansion;
-use super::program::Step;
 use super::syntax::{
     AndOr, AssignedValue, BRACE_LETTERS, Command, Connector, Dialect, List, Pipeline,
     SimpleCommand, parse_leniently,
 };
+use kueue_lab_container_program::Step;
 
 /// Environment variables.
 pub type Environment = BTreeMap<String, String>;

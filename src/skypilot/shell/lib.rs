@@ -8,20 +8,16 @@ mod budget;
 mod builtins;
 mod command;
 mod compound;
-mod duration;
 mod expansion;
 mod interpreter;
-mod program;
 mod python;
 pub mod syntax;
 
 pub use arithmetic::{Variables, arithmetic};
 pub use budget::ScriptLimits;
 pub use command::{steps, steps_within};
-pub use duration::duration;
 pub use expansion::seq;
 pub use interpreter::Environment;
-pub use program::{DEFAULT_DURATION, MAX_RETAINED, Program, ProgramEvent, ProgramEvents, Step};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The `python -c` one-liners that are understood: `time.sleep` and `print`.
 
-use super::duration;
-use super::program::Step;
+use kueue_lab_container_program::Step;
+use kueue_lab_container_program::duration;
 
 /// The steps of a Python one-liner: prints, sleeps and exits.
 pub(super) fn python(text: &str) -> Vec<Step> {

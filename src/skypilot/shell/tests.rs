@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use kueue_lab_container_program::{Program, Step};
 
 fn run(script: &str) -> Vec<Step> {
     let environment = Environment::from([("INDEX".into(), "3".into())]);

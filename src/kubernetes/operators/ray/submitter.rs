@@ -119,5 +119,5 @@ pub(super) fn entrypoint_end(job: &Observed<'_>) -> Option<(Duration, i32)> {
         ..Default::default()
     };
     pod.spec = Some(spec);
-    container_program(&container, &pod, true).end()
+    container_program(job.runtime, &container, &pod, true).end()
 }

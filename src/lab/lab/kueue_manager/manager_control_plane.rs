@@ -15,10 +15,10 @@ use super::manager_config::{feature_gates, load_manager_config};
 use super::metrics_server::{METRICS_PORT, MetricsServer};
 use super::{CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL};
 use kueue_lab_api::config::CONFIG_MAP_KEY;
+use kueue_lab_container_program::{Program, Step};
 use kueue_lab_controller::ControllerConfig;
 use kueue_lab_controller_runtime::{Api, Context};
 use kueue_lab_kubelet::{ContainerProcess, ControlPlane, PodConnection};
-use kueue_lab_shell::{Program, Step};
 
 /// The processes of the controller manager's Pods.
 pub(crate) struct ManagerControlPlane {

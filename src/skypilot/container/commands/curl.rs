@@ -113,7 +113,7 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
             "-o" | "--output" => options.output = Some(value()?),
             "-w" | "--write-out" => options.write_out = value()?,
             "-m" | "--max-time" => {
-                options.timeout = kueue_lab_shell::duration(&value()?);
+                options.timeout = kueue_lab_container_program::duration(&value()?);
             }
             "--cacert" => options.authorities = Some(authorities(context, &value()?)),
             "--connect-timeout" | "--retry" | "--retry-delay" | "--cert" | "--key"
@@ -141,7 +141,7 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
                         'k' => options.insecure = true,
                         'g' | 'N' | '4' | '6' | '#' => {}
                         'o' => options.output = Some(value()?),
-                        'm' => options.timeout = kueue_lab_shell::duration(&value()?),
+                        'm' => options.timeout = kueue_lab_container_program::duration(&value()?),
                         'w' => options.write_out = value()?,
                         'O' => options.output = Some(String::new()),
                         'G' => options.method = Some(Method::GET),
@@ -164,7 +164,11 @@ fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "-O" => options.output = rest.next().cloned(),
-            "-T" => options.timeout = rest.next().and_then(|t| kueue_lab_shell::duration(t)),
+            "-T" => {
+                options.timeout = rest
+                    .next()
+                    .and_then(|t| kueue_lab_container_program::duration(t))
+            }
             "-q" | "--quiet" => options.silent = true,
             "--spider" => options.head = true,
             group if group.starts_with('-') && !group.starts_with("--") && group.len() > 2 => {

@@ -103,7 +103,7 @@ async fn timeout(context: &mut Context<'_>) -> Exit {
     let Some((time, words)) = arguments.split_first() else {
         return context.fail(125, "missing operand").await;
     };
-    let Some(time) = kueue_lab_shell::duration(time) else {
+    let Some(time) = kueue_lab_container_program::duration(time) else {
         return context
             .fail(125, format!("invalid time interval '{time}'"))
             .await;

@@ -123,7 +123,7 @@ pub(super) async fn sleep(context: &mut Context<'_>) -> Exit {
     for text in arguments.operands {
         match text {
             "infinity" | "inf" => std::future::pending::<()>().await,
-            text => match kueue_lab_shell::duration(text) {
+            text => match kueue_lab_container_program::duration(text) {
                 Some(time) => total = total.saturating_add(time),
                 None => {
                     let message = format!("invalid time interval '{text}'");

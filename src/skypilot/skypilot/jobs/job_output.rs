@@ -1,7 +1,7 @@
 //! The output of the commands of a managed job.
 
 use jiff::Timestamp;
-use kueue_lab_shell::{Program, ProgramEvent};
+use kueue_lab_container_program::{Program, ProgramEvent};
 use std::time::Duration;
 
 use crate::simulated_run::{self, NodeCommands};

@@ -1,7 +1,6 @@
 //! The system of a simulated container: clock, network and GPUs of the lab.
 
 use std::net::IpAddr;
-use std::sync::Weak;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,12 +11,12 @@ use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod};
 use kueue_lab_container::{ContainerProcess, Gpu, RequestError, System};
 use sha2::{Digest, Sha256};
 
-use super::container_runtime::RunningInstance;
-use super::pod_workers::{Kubelet, Shared};
+use super::requests::request as request_of_pod;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_component_helpers::pods::node_of;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_kubelet::{Kubelet, RunningInstance, WeakKubelet};
 
 /// The resource of NVIDIA's device plugin.
 const NVIDIA_GPU: &str = "nvidia.com/gpu";
@@ -26,7 +25,7 @@ const GPUS: u64 = 64;
 
 /// The system of one instance of a container.
 pub(super) struct ContainerSystem {
-    shared: Weak<Shared>,
+    kubelet: WeakKubelet,
     clock: Clock,
     entropy: Entropy,
     /// The pod of the container.
@@ -40,7 +39,7 @@ pub(super) struct ContainerSystem {
 
 impl ContainerSystem {
     pub(super) fn new(kubelet: &Kubelet, instance: &RunningInstance) -> Self {
-        let shared = kubelet.shared();
+        let context = kubelet.context();
         let (pod, spec) = (&instance.pod, &instance.spec);
         let words = spec
             .command
@@ -48,9 +47,9 @@ impl ContainerSystem {
             .flatten()
             .chain(spec.args.iter().flatten());
         Self {
-            shared: kubelet.weak(),
-            clock: shared.context.clock.clone(),
-            entropy: shared.context.entropy.clone(),
+            kubelet: kubelet.downgrade(),
+            clock: context.clock.clone(),
+            entropy: context.entropy.clone(),
             key: ObjectKey::of(&**pod),
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             container: spec.name.clone(),
@@ -58,17 +57,13 @@ impl ContainerSystem {
                 command: words.cloned().collect(),
                 started: instance.started,
             },
-            gpus: gpus(shared, pod, spec),
+            gpus: gpus(kubelet, pod, spec),
             cpus: resource(spec, "cpu").unwrap_or(4).max(1),
         }
     }
 
     pub(super) fn has_no_gpus(&self) -> bool {
         self.gpus.is_empty()
-    }
-
-    fn kubelet(&self) -> Option<Kubelet> {
-        self.shared.upgrade().map(Kubelet::of)
     }
 }
 
@@ -83,9 +78,9 @@ fn resource(spec: &ContainerSpec, name: &str) -> Option<u64> {
 }
 
 /// The GPUs of a container; product and memory are those of the node's labels.
-fn gpus(shared: &Shared, pod: &Pod, spec: &ContainerSpec) -> Vec<Gpu> {
+fn gpus(kubelet: &Kubelet, pod: &Pod, spec: &ContainerSpec) -> Vec<Gpu> {
     let count = resource(spec, NVIDIA_GPU).unwrap_or(0).min(GPUS);
-    let node = node_of(pod).and_then(|name| shared.node(name));
+    let node = node_of(pod).and_then(|name| kubelet.node(name));
     let label = |key: &str| {
         let labels = node.as_ref()?.metadata.labels.as_ref()?;
         labels.get(key).cloned()
@@ -128,14 +123,14 @@ impl System for ContainerSystem {
     }
 
     async fn request(&self, request: Request<Bytes>) -> Result<Response<Bytes>, RequestError> {
-        match self.kubelet() {
-            Some(kubelet) => kubelet.request(&self.key, request).await,
+        match self.kubelet.upgrade() {
+            Some(kubelet) => request_of_pod(&kubelet, &self.key, request).await,
             None => Err(RequestError::EmptyReply),
         }
     }
 
     async fn resolve(&self, host: &str) -> Vec<IpAddr> {
-        match self.kubelet() {
+        match self.kubelet.upgrade() {
             Some(kubelet) => kubelet.resolve(&self.key, host).await,
             None => Vec::new(),
         }
@@ -156,10 +151,10 @@ impl System for ContainerSystem {
     fn signal(&self, signal: i32) {
         // The main process of a container ignores signals without a handler.
         if matches!(signal, 2 | 15)
-            && let Some(shared) = self.shared.upgrade()
+            && let Some(kubelet) = self.kubelet.upgrade()
         {
             let now = self.clock.now();
-            shared.terminate_container(&self.key, &self.uid, &self.container, now, 128 + signal);
+            kubelet.terminate_container(&self.key, &self.uid, &self.container, now, 128 + signal);
         }
     }
 

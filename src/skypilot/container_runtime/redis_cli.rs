@@ -1,14 +1,14 @@
 //! `redis-cli` in a container of Redis, whose only clients are Ray clusters.
 
-use std::sync::Weak;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kueue_lab_container::{Program, ProgramCall};
 
-use super::pod_workers::{Kubelet, Shared};
-use super::ray_storage::StorageNamespace;
+use super::ray_storage::{RayStorage, StorageNamespace};
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_kubelet::{Kubelet, WeakKubelet};
 
 /// The name of the program.
 pub(super) const REDIS_CLI: &str = "redis-cli";
@@ -17,7 +17,8 @@ const PORT: u16 = 6379;
 
 /// `redis-cli` in one container of Redis.
 pub(super) struct RedisCli {
-    pub(super) shared: Weak<Shared>,
+    pub(super) kubelet: WeakKubelet,
+    pub(super) storage: Arc<RayStorage>,
     /// The pod of the container.
     pub(super) pod: ObjectKey,
     /// When the container started, without data.
@@ -26,11 +27,11 @@ pub(super) struct RedisCli {
 
 impl RedisCli {
     async fn keys(&self) -> Vec<String> {
-        let Some(kubelet) = self.shared.upgrade().map(Kubelet::of) else {
+        let Some(kubelet) = self.kubelet.upgrade() else {
             return Vec::new();
         };
         let mut keys = Vec::new();
-        for namespace in kubelet.shared().ray_storage.namespaces() {
+        for namespace in self.storage.namespaces() {
             if self.has(&kubelet, &namespace).await {
                 keys.extend(namespace.keys());
             }

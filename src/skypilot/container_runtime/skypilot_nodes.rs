@@ -7,8 +7,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kueue_lab_skylet::{JobsController, Node, Nodes, Runtime};
 
-use super::pod_workers::{Kubelet, Shared};
+use super::simulated_runtime::{RuntimeState, SimulatedRuntime};
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_kubelet::{Kubelet, WeakKubelet};
 
 /// The label of all pods that SkyPilot creates, with its value.
 const PARENT: (&str, &str) = ("parent", "skypilot");
@@ -21,19 +22,26 @@ const CONTAINER: &str = "ray-node";
 
 /// The pods of the cluster of one pod.
 struct ClusterPods {
-    shared: Weak<Shared>,
+    kubelet: WeakKubelet,
+    runtime: Weak<RuntimeState>,
     namespace: String,
     cluster: String,
 }
 
 /// The runtime of SkyPilot in a container; `None` in containers of other pods.
-pub(super) fn runtime(kubelet: &Kubelet, pod: &Pod, container: &str) -> Option<Arc<Runtime>> {
+pub(super) fn runtime(
+    kubelet: &Kubelet,
+    containers: &SimulatedRuntime,
+    pod: &Pod,
+    container: &str,
+) -> Option<Arc<Runtime>> {
     let labels = pod.labels();
     let is_node = labels.get(PARENT.0).is_some_and(|value| value == PARENT.1);
     let cluster = labels.get(CLUSTER)?;
     (is_node && container == CONTAINER).then(|| {
         Runtime::new(Box::new(ClusterPods {
-            shared: kubelet.weak(),
+            kubelet: kubelet.downgrade(),
+            runtime: containers.weak(),
             namespace: pod.namespace().unwrap_or_default(),
             cluster: cluster.clone(),
         }))
@@ -43,10 +51,11 @@ pub(super) fn runtime(kubelet: &Kubelet, pod: &Pod, container: &str) -> Option<A
 #[async_trait]
 impl Nodes for ClusterPods {
     async fn nodes(&self) -> Vec<Node> {
-        let Some(kubelet) = self.shared.upgrade().map(Kubelet::of) else {
+        let runtime = self.runtime.upgrade().map(SimulatedRuntime::of);
+        let (Some(kubelet), Some(runtime)) = (self.kubelet.upgrade(), runtime) else {
             return Vec::new();
         };
-        let pods = kubelet.shared().pods.list_namespace(&self.namespace);
+        let pods = kubelet.pods().list_namespace(&self.namespace);
         let is_own = |pod: &Arc<Pod>| pod.labels().get(CLUSTER) == Some(&self.cluster);
         let mut pods: Vec<Arc<Pod>> = pods.into_iter().filter(is_own).collect();
         // The head, then the workers by number.
@@ -58,12 +67,12 @@ impl Nodes for ClusterPods {
         let mut nodes = Vec::with_capacity(pods.len());
         for pod in pods {
             let (key, uid) = (ObjectKey::of(&*pod), pod.uid().unwrap_or_default());
-            let instance = kubelet.shared().running_instance(&key, &uid, CONTAINER);
+            let instance = kubelet.running_instance(&key, &uid, CONTAINER);
             let ip = pod.status.as_ref().and_then(|status| status.pod_ip.clone());
             if let (Some(instance), Some(ip)) = (instance, ip) {
                 nodes.push(Node {
                     ip,
-                    container: kubelet.container(&instance).await,
+                    container: runtime.current_container(&kubelet, &instance).await,
                 });
             }
         }
@@ -75,6 +84,6 @@ impl Nodes for ClusterPods {
     }
 
     fn jobs_controller(&self) -> Option<Arc<dyn JobsController>> {
-        self.shared.upgrade()?.jobs_controller.get().cloned()
+        self.runtime.upgrade()?.jobs_controller.get().cloned()
     }
 }

@@ -1,9 +1,10 @@
 //! The limits of containers as a table.
 
 use kueue_lab_container::{ALL_PROCESSES_MEMORY, MAX_COMMANDS, PROCESS_MEMORY};
-use kueue_lab_shell::{MAX_RETAINED, ScriptLimits};
+use kueue_lab_container_program::MAX_RETAINED;
+use kueue_lab_shell::ScriptLimits;
 
-use super::container_runtime::STORAGE;
+use super::simulated_runtime::STORAGE;
 
 /// The remedy at a limit of scripts.
 const ANNOTATIONS: &str = "annotations kueue-lab.dev/run-for and kueue-lab.dev/exit-code";

@@ -8,10 +8,8 @@ use k8s_openapi::api::core::v1::{
 use kube::ResourceExt;
 use kube::api::ListParams;
 
-use super::container_runtime::RunningInstance;
-use super::environment::{environment as known_environment, pod_field};
-use super::pod_workers::Kubelet;
 use kueue_lab_controller_runtime::Api;
+use kueue_lab_kubelet::{Kubelet, RunningInstance, environment as known_environment, pod_field};
 
 /// The `PATH` of images.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -22,7 +20,7 @@ pub(super) async fn environment(
     instance: &RunningInstance,
 ) -> BTreeMap<String, String> {
     let (pod, spec) = (&*instance.pod, &instance.spec);
-    let client = &kubelet.shared().context.client;
+    let client = &kubelet.context().client;
     let namespace = pod.namespace().unwrap_or_default();
     let mut values = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
     let services: Api<Service> = Api::namespaced(client.clone(), &namespace);
@@ -119,14 +117,14 @@ async fn from_source(
 
 /// The entries of a ConfigMap that are text.
 async fn config_map(kubelet: &Kubelet, namespace: &str, name: &str) -> BTreeMap<String, String> {
-    let client = kubelet.shared().context.client.clone();
+    let client = kubelet.context().client.clone();
     let api: Api<ConfigMap> = Api::namespaced(client, namespace);
     let found = api.get_opt(name).await.ok().flatten();
     found.and_then(|map| map.data).unwrap_or_default()
 }
 
 async fn secret_data(kubelet: &Kubelet, namespace: &str, name: &str) -> BTreeMap<String, String> {
-    let client = kubelet.shared().context.client.clone();
+    let client = kubelet.context().client.clone();
     let api: Api<Secret> = Api::namespaced(client, namespace);
     let found = api.get_opt(name).await.ok().flatten();
     let data = found.and_then(|secret| secret.data).unwrap_or_default();

@@ -12,10 +12,9 @@ use kube::ResourceExt;
 use kueue_lab_container::filesystem::{FileSystem, Volume};
 use serde_json::json;
 
-use super::container_runtime::{ContainerRuntime, RunningInstance};
-use super::environment::pod_field;
-use super::pod_workers::Kubelet;
+use super::simulated_runtime::SimulatedRuntime;
 use kueue_lab_controller_runtime::Api;
+use kueue_lab_kubelet::{Kubelet, RunningInstance, pod_field};
 
 /// The age at which a token is renewed: 80 % of its time, as in the kubelet.
 const TOKEN_AGE: f64 = 0.8;
@@ -30,7 +29,7 @@ fn volume_spec<'a>(pod: &'a Pod, name: &str) -> Option<&'a VolumeSpec> {
 
 /// The volume of a pod. Claims are shared by all pods of a namespace.
 pub(super) fn mounted_volume(
-    runtime: &ContainerRuntime,
+    runtime: &SimulatedRuntime,
     pod: &Pod,
     name: &str,
     now: Timestamp,
@@ -48,7 +47,7 @@ pub(super) fn mounted_volume(
 /// Copies the files of mounts with a `subPath`, which do not change later.
 pub(super) fn copy_sub_paths(
     files: &FileSystem,
-    runtime: &ContainerRuntime,
+    runtime: &SimulatedRuntime,
     pod: &Pod,
     spec: &ContainerSpec,
     now: Timestamp,
@@ -63,16 +62,26 @@ pub(super) fn copy_sub_paths(
     }
 }
 
-impl Kubelet {
+/// The volumes of the pods of a kubelet.
+pub(super) struct Volumes<'a> {
+    kubelet: &'a Kubelet,
+    runtime: &'a SimulatedRuntime,
+}
+
+impl<'a> Volumes<'a> {
+    pub(super) fn of(kubelet: &'a Kubelet, runtime: &'a SimulatedRuntime) -> Self {
+        Self { kubelet, runtime }
+    }
+
     /// Writes the current content of ConfigMaps, Secrets and projected volumes.
-    pub(super) async fn refresh_volumes(&self, instance: &RunningInstance) {
+    pub(super) async fn refresh(&self, instance: &RunningInstance) {
         let pod = &instance.pod;
         for mount in instance.spec.volume_mounts.iter().flatten() {
             let Some(spec) = volume_spec(pod, &mount.name) else {
                 continue;
             };
-            let now = self.shared().context.clock.now();
-            let volume = mounted_volume(&self.shared().runtime, pod, &mount.name, now);
+            let now = self.kubelet.context().clock.now();
+            let volume = mounted_volume(self.runtime, pod, &mount.name, now);
             let Some(files) = self.volume_files(pod, spec, &volume).await else {
                 continue;
             };
@@ -125,7 +134,7 @@ impl Kubelet {
                 add_fields(files, pod, source.items.as_deref().unwrap_or_default());
             } else if let Some(source) = &source.service_account_token {
                 let path = format!("/{}", source.path.trim_start_matches('/'));
-                let now = self.shared().context.clock.now();
+                let now = self.kubelet.context().clock.now();
                 let known = volume.lock().file(&path);
                 let is_fresh = |written: &Timestamp| {
                     let life = source.expiration_seconds.unwrap_or(3600) as f64;
@@ -166,13 +175,13 @@ impl Kubelet {
             .header("content-type", "application/json")
             .body(request.to_string().into_bytes())
             .ok()?;
-        let client = &self.shared().context.client;
+        let client = &self.kubelet.context().client;
         let response: TokenRequest = client.request(request).await.ok()?;
         Some(response.status?.token?.into_bytes())
     }
 
     async fn config_map_data(&self, namespace: &str, name: &str) -> BTreeMap<String, Vec<u8>> {
-        let client = self.shared().context.client.clone();
+        let client = self.kubelet.context().client.clone();
         let api: Api<ConfigMap> = Api::namespaced(client, namespace);
         let Some(map) = api.get_opt(name).await.ok().flatten() else {
             return BTreeMap::new();
@@ -185,7 +194,7 @@ impl Kubelet {
     }
 
     async fn secret_data(&self, namespace: &str, name: &str) -> BTreeMap<String, Vec<u8>> {
-        let client = self.shared().context.client.clone();
+        let client = self.kubelet.context().client.clone();
         let api: Api<Secret> = Api::namespaced(client, namespace);
         let found = api.get_opt(name).await.ok().flatten();
         let data = found.and_then(|secret| secret.data).into_iter().flatten();
