@@ -65,14 +65,78 @@ enum Field {
     Lending,
 }
 
-fn set(groups: &mut Vec<ResourceGroup>, field: Field, flavor: &str, increases: &[QuotaIncrease]) {
-    for increase in increases {
-        let quota = quota(groups, flavor, &increase.resource);
-        let to = Quantity(increase.to.clone());
-        match field {
-            Field::Nominal => quota.nominal_quota = to,
-            Field::Borrowing => quota.borrowing_limit = Some(to),
-            Field::Lending => quota.lending_limit = Some(to),
+/// Higher quotas of a flavor of a ClusterQueue or Cohort.
+pub(crate) struct Raise<'c> {
+    pub object: &'c str,
+    pub is_of_cohort: bool,
+    field: Field,
+    flavor: &'c str,
+    increases: &'c [QuotaIncrease],
+}
+
+impl<'c> Raise<'c> {
+    /// The quotas that a change raises; `None` if it is another change.
+    pub(crate) fn of(change: &'c AdmittingChange) -> Option<Self> {
+        use AdmittingChange::{
+            BorrowingLimit, CohortBorrowingLimit, CohortLendingLimit, CohortQuota, LendingLimit,
+            Quota,
+        };
+        let (object, field, flavor, increases) = match change {
+            Quota {
+                cluster_queue: object,
+                flavor,
+                increases,
+            }
+            | CohortQuota {
+                cohort: object,
+                flavor,
+                increases,
+            } => (object, Field::Nominal, flavor, increases),
+            BorrowingLimit {
+                cluster_queue: object,
+                flavor,
+                increases,
+            }
+            | CohortBorrowingLimit {
+                cohort: object,
+                flavor,
+                increases,
+            } => (object, Field::Borrowing, flavor, increases),
+            LendingLimit {
+                cluster_queue: object,
+                flavor,
+                increases,
+            }
+            | CohortLendingLimit {
+                cohort: object,
+                flavor,
+                increases,
+            } => (object, Field::Lending, flavor, increases),
+            _ => return None,
+        };
+        let is_of_cohort = matches!(
+            change,
+            CohortQuota { .. } | CohortBorrowingLimit { .. } | CohortLendingLimit { .. }
+        );
+        Some(Self {
+            object,
+            is_of_cohort,
+            field,
+            flavor,
+            increases,
+        })
+    }
+
+    /// Sets the quotas in resource groups.
+    pub(crate) fn set(&self, groups: &mut Vec<ResourceGroup>) {
+        for increase in self.increases {
+            let quota = quota(groups, self.flavor, &increase.resource);
+            let to = Quantity(increase.to.clone());
+            match self.field {
+                Field::Nominal => quota.nominal_quota = to,
+                Field::Borrowing => quota.borrowing_limit = Some(to),
+                Field::Lending => quota.lending_limit = Some(to),
+            }
         }
     }
 }
@@ -103,91 +167,17 @@ impl EngineState {
 
     /// Applies a change that is said to admit the workload.
     pub(crate) fn apply_change(&mut self, key: &WorkloadKey, change: &AdmittingChange) {
+        if let Some(raise) = Raise::of(change) {
+            return match raise.is_of_cohort {
+                true => self.change_cohort(raise.object, |cohort| {
+                    raise.set(&mut cohort.spec.resource_groups);
+                }),
+                false => self.change_queue(raise.object, |queue| {
+                    raise.set(&mut queue.spec.resource_groups);
+                }),
+            };
+        }
         match change {
-            AdmittingChange::Quota {
-                cluster_queue,
-                flavor,
-                increases,
-            } => {
-                self.change_queue(cluster_queue, |queue| {
-                    set(
-                        &mut queue.spec.resource_groups,
-                        Field::Nominal,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
-            AdmittingChange::BorrowingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => {
-                self.change_queue(cluster_queue, |queue| {
-                    set(
-                        &mut queue.spec.resource_groups,
-                        Field::Borrowing,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
-            AdmittingChange::LendingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => {
-                self.change_queue(cluster_queue, |queue| {
-                    set(
-                        &mut queue.spec.resource_groups,
-                        Field::Lending,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
-            AdmittingChange::CohortQuota {
-                cohort,
-                flavor,
-                increases,
-            } => {
-                self.change_cohort(cohort, |cohort| {
-                    set(
-                        &mut cohort.spec.resource_groups,
-                        Field::Nominal,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
-            AdmittingChange::CohortBorrowingLimit {
-                cohort,
-                flavor,
-                increases,
-            } => {
-                self.change_cohort(cohort, |cohort| {
-                    set(
-                        &mut cohort.spec.resource_groups,
-                        Field::Borrowing,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
-            AdmittingChange::CohortLendingLimit {
-                cohort,
-                flavor,
-                increases,
-            } => {
-                self.change_cohort(cohort, |cohort| {
-                    set(
-                        &mut cohort.spec.resource_groups,
-                        Field::Lending,
-                        flavor,
-                        increases,
-                    );
-                });
-            }
             AdmittingChange::CoveredResource {
                 cluster_queue,
                 flavor,
@@ -213,6 +203,7 @@ impl EngineState {
                     self.driver.finish(workload, self.now);
                 }
             }
+            change => panic!("{change}"),
         }
     }
 }

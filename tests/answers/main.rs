@@ -5,6 +5,10 @@
 mod apply_change;
 mod check_answers;
 mod engine_state;
+mod lab_answers;
+#[allow(dead_code, reason = "shared with tests/cluster_copies")]
+#[path = "../cluster_copies/random_cluster.rs"]
+mod random_cluster;
 mod random_state;
 mod state_objects;
 
