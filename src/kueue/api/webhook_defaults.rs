@@ -13,8 +13,9 @@ use crate::feature_gates::{Feature, FeatureGates};
 pub fn create(object: &mut Value, gates: &FeatureGates) {
     match object["kind"].as_str() {
         Some(ClusterQueue::KIND | ResourceFlavor::KIND) => {
+            let is_changed = add_finalizer(object);
             // Without a change there is no patch.
-            if add_finalizer(object) {
+            if is_changed {
                 encode_as_go(object);
             }
         }
