@@ -142,8 +142,15 @@ impl Engine {
         if decision.status == EntryStatus::PreemptionGated {
             return Some(PendingReason::PreemptionGated);
         }
+        // In the last cycle another head took the quota, or reserved it as the head of a StrictFIFO queue.
+        let last = explanation.last.as_ref();
+        let skipped = last.filter(|last| last.status == EntryStatus::Skipped);
+        let skipped = skipped.and_then(|last| last.inadmissible.cause.clone());
         Some(match decision.mode {
-            Some(FlavorAssignmentMode::Fit) => PendingReason::Fits { behind },
+            Some(FlavorAssignmentMode::Fit) => match skipped {
+                Some(cause) if behind.is_none() => PendingReason::Evaluated { cause },
+                _ => PendingReason::Fits { behind },
+            },
             Some(FlavorAssignmentMode::DeferredFit) => PendingReason::DeferredFit,
             Some(FlavorAssignmentMode::Preempt) if !decision.victims.is_empty() => {
                 let targets = decision.victims.iter().take(MAX_TARGETS);
