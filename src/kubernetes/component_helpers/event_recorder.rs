@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use kueue_lab_clock::{Clock, whole_seconds};
 use kueue_lab_controller_runtime::Context;
-use kueue_lab_controller_runtime::api_errors::is_not_found;
+use kueue_lab_controller_runtime::api_errors::{is_already_exists, is_not_found};
 
 /// How many Events are written concurrently. Those of one object are written in order, so that a
 /// repeated Event finds the earlier one.
@@ -199,15 +199,22 @@ impl Writer {
             }
         }
         let name = format!("{}.{:x}", same.object, self.unique(at));
-        let event = event(name.clone(), namespace, object, new_event, source, at);
-        events.create(&PostParams::default(), &event).await?;
-        self.remember(same, name);
+        let mut event = event(name, namespace, object, new_event, source, at);
+        // In virtual time another component may have recorded an Event of the object in the same nanosecond.
+        while let Err(error) = events.create(&PostParams::default(), &event).await {
+            if !is_already_exists(&error) {
+                return Err(error);
+            }
+            self.number += 1;
+            event.metadata.name = Some(format!("{}.{:x}", same.object, self.unique(at)));
+        }
+        self.remember(same, event.metadata.name.unwrap_or_default());
         Ok(())
     }
 
-    /// A number that is unique for this writer and grows with time.
+    /// An even number that is unique for this writer and grows with time. Numbers of Kueue's controller are odd.
     fn unique(&self, at: Timestamp) -> i128 {
-        at.as_nanosecond() + i128::from(self.number % 1_000_000_000)
+        (at.as_nanosecond() & !1) + 2 * i128::from(self.number % 1_000_000_000)
     }
 
     fn remember(&mut self, same: Arc<EventKey>, name: String) {

@@ -17,6 +17,11 @@ pub fn ignore_not_found<T>(result: kube::Result<T>) -> kube::Result<Option<T>> {
     }
 }
 
+/// Whether the error is `AlreadyExists`: an object has the name.
+pub fn is_already_exists(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.reason == "AlreadyExists")
+}
+
 /// Whether the error is `Conflict`: the resource version is outdated.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")

@@ -52,7 +52,8 @@ enum EventWrite {
 #[derive(Default)]
 struct EventCache {
     events: BTreeMap<EventKey, Event>,
-    /// The number in the name of the last Event; increases strictly.
+    /// The number in the name of the last Event. It increases strictly and is odd: those of the components of the
+    /// embedded cluster are even, and in virtual time both record in the same nanosecond.
     last_number: i128,
 }
 
@@ -163,7 +164,8 @@ impl EventRecorder {
                 first.then(|| EventWrite::PatchSeries(Box::new(event.clone())))
             }
             None => {
-                known.last_number = now.as_nanosecond().max(known.last_number.saturating_add(1));
+                known.last_number =
+                    (now.as_nanosecond() | 1).max(known.last_number.saturating_add(2));
                 let event = self.new_event(regarding, spec, known.last_number, now);
                 known.events.insert(key, event.clone());
                 Some(EventWrite::Create(Box::new(event)))
