@@ -124,7 +124,7 @@ spec:
   - coveredResources: ["cpu"]
     flavors:
     - name: default-flavor
-      resources: [{name: cpu, nominalQuota: 9}]
+      resources: [{name: cpu, nominalQuota: "9"}]
 YAML
 k apply -f "$work/old.yaml" 2>"$work/err" >/dev/null || { cat "$work/err"; fail "it was rejected"; }
 grep -q 'Warning: .*v1beta2' "$work/err" || fail "there was no warning"
