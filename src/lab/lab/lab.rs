@@ -24,7 +24,7 @@ use crate::kueue_start::KueueStart;
 use crate::node_pool_sources::NodePoolSources;
 use crate::object_file::ObjectFile;
 use crate::preset_lab_settings::{PresetLabSettings, PresetWorkers, read_pools};
-use crate::validate_preset::{check_existing_objects, validate_preset};
+use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::worker_clusters::WorkerClusters;
 use crate::workers::{merged_kubeconfig, without_multikueue};
@@ -118,16 +118,16 @@ impl Lab {
             kueue.config.worker_clients = Arc::new(NetworkClients);
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
-            if let Some(preset) = config
-                .preset
-                .as_ref()
-                .filter(|_| config.preset_must_be_valid)
-            {
-                validate_preset(&config.presets, preset, &kueue.base)?;
-            }
             if let Some(preset) = &config.preset {
                 let client = remote.client();
-                check_existing_objects(&client, &config.presets, preset, &kueue.base).await?;
+                validate_preset(
+                    &client,
+                    &config.presets,
+                    preset,
+                    &kueue.base,
+                    config.preset_must_be_valid,
+                )
+                .await?;
             }
         }
         let ca_bundle = CaBundle::default();

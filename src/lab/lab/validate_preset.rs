@@ -8,33 +8,25 @@ use kueue_lab_presets::{self as presets, BaseConfiguration, ExistingObjects, Fin
 use crate::LabError;
 use crate::preflight::PreflightError;
 
-/// Rejects a preset with errors.
-pub(crate) fn validate_preset(
-    folder: &Path,
-    name: &str,
-    base: &BaseConfiguration,
-) -> Result<(), StartError> {
-    let source = presets::read(folder, name)?;
-    let findings = presets::check_preset(&source, base, None, &[]).findings;
-    let errors: Vec<_> = findings.into_iter().filter(Finding::is_error).collect();
-    match errors.is_empty() {
-        true => Ok(()),
-        false => Err(StartError::Invalid(errors)),
-    }
-}
-
-/// Rejects a preset with an object that the cluster has from another client with other fields.
-pub(crate) async fn check_existing_objects(
+/// Rejects a preset with errors, if it `must_be_valid`, and one with an object that the cluster has from another client
+/// with other fields.
+pub(crate) async fn validate_preset(
     client: &Client,
     folder: &Path,
     name: &str,
     base: &BaseConfiguration,
+    must_be_valid: bool,
 ) -> Result<(), LabError> {
     let source = presets::read(folder, name).map_err(StartError::from)?;
-    let manifests = presets::check_preset(&source, base, None, &[]).manifests;
+    let checked = presets::check_preset(&source, base, None, &[]);
+    let errors = checked.findings.into_iter().filter(Finding::is_error);
+    let errors: Vec<_> = errors.filter(|_| must_be_valid).collect();
+    if !errors.is_empty() {
+        return Err(StartError::Invalid(errors).into());
+    }
     let existing = ExistingObjects::list(client).await;
     let existing = existing.map_err(PreflightError::existing_objects)?;
-    let conflicts = existing.conflicts(&manifests);
+    let conflicts = existing.conflicts(&checked.manifests);
     match conflicts.is_empty() {
         true => Ok(()),
         false => Err(PreflightError::ExistingObjects { conflicts }.into()),
