@@ -29,12 +29,13 @@ enum Mode {
     Adjustable(watch::Sender<Option<Timeline>>),
 }
 
-/// Lab time as a function of tokio's clock: `base + elapsed * speed`.
+/// Lab time as a function of tokio's clock: `base + elapsed * speed`, or `base` while it is paused.
 #[derive(Clone, Copy, Debug)]
 struct Timeline {
     base: Timestamp,
     origin: Instant,
     speed: f64,
+    is_paused: bool,
 }
 
 impl Timeline {
@@ -43,10 +44,14 @@ impl Timeline {
             base,
             origin: Instant::now(),
             speed,
+            is_paused: false,
         }
     }
 
     fn now(&self) -> Timestamp {
+        if self.is_paused {
+            return self.base;
+        }
         let lab = self.origin.elapsed().mul_f64(self.speed);
         SignedDuration::try_from(lab)
             .ok()
@@ -97,18 +102,66 @@ impl Clock {
         }
     }
 
-    /// Changes the speed of an adjustable clock from now on, also for waits that have begun. Returns
-    /// `false` for other clocks. Values outside [`SPEED_RANGE`] are clamped.
+    /// Changes the speed of an adjustable clock from now on, also for waits that have begun; a paused clock
+    /// stays paused. Returns `false` for other clocks. Values outside [`SPEED_RANGE`] are clamped.
     pub fn set_speed(&self, speed: f64) -> bool {
+        self.change(|timeline| timeline.speed = accepted(speed))
+    }
+
+    /// Stops the lab time of an adjustable clock: waits do not end until [`Clock::resume`]. Returns `false` for
+    /// other clocks.
+    pub fn pause(&self) -> bool {
+        self.change(|timeline| timeline.is_paused = true)
+    }
+
+    /// Continues the lab time of an adjustable clock at its speed. Returns `false` for other clocks.
+    pub fn resume(&self) -> bool {
+        self.change(|timeline| timeline.is_paused = false)
+    }
+
+    /// Whether lab time stands still since [`Clock::pause`].
+    pub fn is_paused(&self) -> bool {
+        match &*self.mode {
+            Mode::Adjustable(timeline) => timeline.borrow().is_some_and(|t| t.is_paused),
+            Mode::Real | Mode::Derived(_) | Mode::Virtual(_) => false,
+        }
+    }
+
+    /// Waits until lab time does not stand still. Controllers wait for it before each reconcile, since a
+    /// write of a client would wake them while the clock is paused.
+    pub async fn running(&self) {
+        let Mode::Adjustable(timeline) = &*self.mode else {
+            return;
+        };
+        if !self.is_paused() {
+            return;
+        }
+        let mut changes = timeline.subscribe();
+        // The sender lives as long as this clock.
+        let _ = changes
+            .wait_for(|timeline| timeline.is_none_or(|t| !t.is_paused))
+            .await;
+    }
+
+    /// Changes the timeline of an adjustable clock from now on.
+    fn change(&self, change: impl FnOnce(&mut Timeline)) -> bool {
         let Mode::Adjustable(timeline) = &*self.mode else {
             return false;
         };
-        let next = Timeline::starting_at(self.now(), accepted(speed));
-        timeline.send_replace(Some(next));
+        timeline.send_modify(|timeline| {
+            let (now, speed, is_paused) = match timeline {
+                Some(timeline) => (timeline.now(), timeline.speed, timeline.is_paused),
+                None => (Timestamp::now(), 1.0, false),
+            };
+            let mut next = Timeline::starting_at(now, speed);
+            next.is_paused = is_paused;
+            change(&mut next);
+            *timeline = Some(next);
+        });
         true
     }
 
-    /// Whether [`Clock::set_speed`] has an effect.
+    /// Whether [`Clock::set_speed`] and [`Clock::pause`] have an effect.
     pub fn is_adjustable(&self) -> bool {
         matches!(*self.mode, Mode::Adjustable(_))
     }
@@ -143,7 +196,7 @@ impl Clock {
         }
     }
 
-    /// How many lab seconds pass in one wall-clock second.
+    /// How many lab seconds pass in one wall-clock second, unless the clock is paused.
     pub fn speed(&self) -> f64 {
         match &*self.mode {
             Mode::Real => 1.0,
@@ -183,13 +236,19 @@ impl Clock {
         let mut changes = timeline.subscribe();
         let mut left = lab;
         loop {
-            let speed = changes.borrow_and_update().map_or(1.0, |t| t.speed);
+            let (speed, is_paused) = changes
+                .borrow_and_update()
+                .map_or((1.0, false), |t| (t.speed, t.is_paused));
             let started = Instant::now();
             let changed = async {
                 if changes.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             };
+            if is_paused {
+                changed.await;
+                continue;
+            }
             let wait = tokio::time::timeout(wall_duration(left, speed), changed);
             if wait.await.is_err() {
                 return;
@@ -280,6 +339,49 @@ mod tests {
             assert!(lab <= changed);
             assert!(!Clock::scaled(2.0).set_speed(3.0));
         });
+    }
+
+    #[test]
+    fn a_paused_clock_stands_still_and_its_waits_continue_when_it_is_resumed() {
+        let rt = virtual_runtime().unwrap();
+        rt.block_on(async {
+            let clock = Clock::adjustable(10.0);
+            let started = clock.now();
+            let waiting = tokio::spawn({
+                let clock = clock.clone();
+                async move { clock.sleep(Duration::from_secs(100)).await }
+            });
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            assert!(clock.pause());
+            let paused_at = clock.now();
+            assert_eq!(paused_at.duration_since(started).as_secs(), 40);
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert_eq!(clock.now(), paused_at);
+            assert!(clock.is_paused() && !waiting.is_finished());
+            // A change of the speed does not resume it.
+            assert!(clock.set_speed(60.0));
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(clock.now(), paused_at);
+            let resumed = Instant::now();
+            let running = tokio::spawn({
+                let clock = clock.clone();
+                async move { clock.running().await }
+            });
+            tokio::task::yield_now().await;
+            assert!(!running.is_finished());
+            assert!(clock.resume());
+            running.await.unwrap();
+            waiting.await.unwrap();
+            assert_eq!(resumed.elapsed(), Duration::from_secs(1));
+            assert_eq!(clock.now().duration_since(started).as_secs(), 100);
+        });
+    }
+
+    #[test]
+    fn only_an_adjustable_clock_is_paused() {
+        for clock in [Clock::real(), Clock::scaled(2.0)] {
+            assert!(!clock.pause() && !clock.is_paused() && !clock.resume());
+        }
     }
 
     #[test]

@@ -56,6 +56,29 @@ fn a_key_added_twice_is_processed_once_and_again_when_added_meanwhile() {
 }
 
 #[test]
+fn no_key_is_processed_while_the_clock_is_paused() {
+    virtual_runtime().unwrap().block_on(async {
+        let clock = Clock::adjustable(1.0);
+        let context = Context::new(server(), clock.clone(), Entropy::seeded(1));
+        let queue: WorkQueue<u8> = WorkQueue::new(&context);
+        let (done, mut processed) = mpsc::unbounded_channel();
+        queue.run(&context, "test", 2, move |key| {
+            let _ = done.send(key);
+            async { Ok::<_, Infallible>(ReconcileResult::Done) }
+        });
+        queue.add_after(1, Duration::from_secs(60));
+        clock.pause();
+        queue.add(2);
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert!(processed.try_recv().is_err());
+        clock.resume();
+        assert_eq!(processed.recv().await, Some(2));
+        assert_eq!(processed.recv().await, Some(1));
+        context.tasks.shutdown().await;
+    });
+}
+
+#[test]
 fn delayed_keys_come_in_the_order_they_are_due_and_the_earliest_counts() {
     virtual_runtime().unwrap().block_on(async {
         let context = context(server());

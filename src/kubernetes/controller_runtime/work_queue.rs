@@ -197,10 +197,11 @@ where
         }
     }
 
-    /// Waits for a ready key and returns it. The caller processes it and then calls
-    /// [`done`](Self::done).
+    /// Waits for a ready key and returns it, not while the clock is paused. The caller processes it and then
+    /// calls [`done`](Self::done).
     pub async fn get(&self) -> K {
         loop {
+            self.shared.clock.running().await;
             let ready = self.shared.ready.notified();
             let (key, more) = {
                 let mut state = self.shared.state.lock();

@@ -60,6 +60,7 @@ impl Scheduler {
     async fn run(self: Arc<Self>) {
         let mut cycles = 0;
         loop {
+            self.context.clock.running().await;
             let decision = self.state.lock().next();
             match decision {
                 Some(decision) => {

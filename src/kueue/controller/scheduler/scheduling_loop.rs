@@ -39,6 +39,7 @@ pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
     loop {
         let next = backoff.next_cycle_at(shared.now());
         wait_for_heads(shared, &mut changes).await;
+        shared.ctx.clock.running().await;
         let start = changes.version();
         let progress = run_cycle(shared).await;
         backoff.record_progress(progress);
