@@ -11,7 +11,8 @@ use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_controller_runtime::Api;
 
 use super::CliError;
-use super::kubeconfig_args::{error_message, request_error};
+use super::kubeconfig_args::request_error;
+use kueue_lab_lab::request_error_message;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -160,7 +161,9 @@ impl NoConfiguration {
     fn note(&self) -> String {
         let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
         let why = match self {
-            Self::Unreadable(error) => format!("cannot read {name}: {}", error_message(error)),
+            Self::Unreadable(error) => {
+                format!("cannot read {name}: {}", request_error_message(error))
+            }
             Self::Invalid(problem) => format!("cannot load {name}: {problem}"),
         };
         format!("{why}; Kueue's default configuration is assumed")

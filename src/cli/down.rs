@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::cluster_args::{ClusterChoice, confirm_cluster_write};
-use super::kubeconfig_args::error_message;
 use super::output::print_stdout;
 use super::{CliError, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_install::{Installer, NAMESPACE};
+use kueue_lab_lab::request_error_message;
 use kueue_lab_lab::{
     ClusterTool, DeleteOutcome, IDENTITY_PREFIX, KubeconfigContext, RemoteCluster, clear_presets,
     local, remove_nodes, state_dir,
@@ -119,7 +119,7 @@ async fn remove_lab_objects(remote: &RemoteCluster) -> Result<(), CliError> {
         tracing::warn!("{left}");
     }
     let removed = remove_nodes(&remote.client()).await;
-    let removed = removed.map_err(|e| CliError::Failed(error_message(&e)))?;
+    let removed = removed.map_err(|e| CliError::Failed(request_error_message(&e)))?;
     let text = format!(
         "removed {} objects of presets, {} virtual nodes and the fake resources of {} real nodes from {}\n",
         cleared.objects,

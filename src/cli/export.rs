@@ -9,9 +9,10 @@ use kube::discovery::Discovery;
 use kueue_lab_import::{PagedLists, apply_order};
 use serde_json::Value;
 
-use super::kubeconfig_args::{KubeconfigArgs, error_message};
+use super::kubeconfig_args::KubeconfigArgs;
 use super::output::{print_stdout, write_file};
 use super::{CliError, runtime};
+use kueue_lab_lab::request_error_message;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +58,7 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 /// Reads the objects of all resources, if possible of one revision.
 async fn read_objects(client: &Client, args: &Args) -> Result<Vec<Value>, CliError> {
     let discovery = Discovery::new(client.clone()).run().await;
-    let discovery = discovery.map_err(|e| CliError::Failed(error_message(&e)))?;
+    let discovery = discovery.map_err(|e| CliError::Failed(request_error_message(&e)))?;
     let mut objects = Vec::new();
     let mut lists = PagedLists::new(client.clone());
     for group in discovery.groups() {
@@ -73,7 +74,7 @@ async fn read_objects(client: &Client, args: &Args) -> Result<Vec<Value>, CliErr
             }
             let listed = lists.list(&resource).await;
             let listed = listed.map_err(|error| {
-                let why = error_message(&error);
+                let why = request_error_message(&error);
                 CliError::Failed(format!("cannot list {}: {why}", resource.plural))
             })?;
             objects.extend(listed.into_iter().filter_map(|o| exported(o, args)));

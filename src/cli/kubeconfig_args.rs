@@ -9,6 +9,7 @@ use super::CliError;
 use super::running_lab::running_lab_kubeconfig;
 use kueue_lab_lab::{
     KubeconfigContext, context_names, error_chain, read_default_kubeconfig, read_kubeconfig,
+    request_error_message,
 };
 
 /// The flags that select a kubeconfig and a context.
@@ -129,17 +130,6 @@ impl KubeconfigArgs {
 /// The error for a cluster that does not serve the kinds.
 const NO_KUEUE: &str = "the cluster does not serve kueue.x-k8s.io/v1beta2; is Kueue installed on it? For a cluster with an older version, start a lab from it with `kueue-lab up --from context:NAME`";
 
-/// The message for a failed request to the cluster.
-pub(super) fn error_message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
-            format!("the cluster denied the request: {}", status.message)
-        }
-        kube::Error::Api(status) => status.message.clone(),
-        other => format!("the cluster cannot be reached: {}", error_chain(other)),
-    }
-}
-
 /// The error of a command after a failed request for kinds of Kueue: without the right, the credentials or Kueue,
 /// the request of the user is invalid.
 pub(super) fn request_error(error: &kube::Error) -> CliError {
@@ -150,9 +140,9 @@ pub(super) fn request_error(error: &kube::Error) -> CliError {
             CliError::Usage(NO_KUEUE.to_owned())
         }
         kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
-            CliError::Usage(error_message(error))
+            CliError::Usage(request_error_message(error))
         }
-        other => CliError::Failed(error_message(other)),
+        other => CliError::Failed(request_error_message(other)),
     }
 }
 

@@ -13,6 +13,7 @@ mod controller;
 mod crds;
 mod demo;
 mod down;
+mod engine_explainer;
 mod error;
 mod explain;
 mod export;

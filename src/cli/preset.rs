@@ -10,9 +10,10 @@ use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_lab::{PresetSpec, PresetStatus};
 use serde_json::json;
 
-use super::kubeconfig_args::{KubeconfigArgs, error_message};
+use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
 use super::{CliError, logging, runtime};
+use kueue_lab_lab::request_error_message;
 
 /// How long the lab may take to switch.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -63,7 +64,7 @@ impl PresetObjects {
                 "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`",
                 self.context
             )),
-            false => CliError::Failed(error_message(error)),
+            false => CliError::Failed(request_error_message(error)),
         }
     }
 

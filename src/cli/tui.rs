@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use kube::Client;
 
-use super::kubeconfig_args::{KubeconfigArgs, error_message};
+use super::engine_explainer::EngineSource;
+use super::kubeconfig_args::KubeconfigArgs;
 use super::lab_time::lab_time;
-use super::tui_session::{
-    ClusterDemos, ClusterPresets, EngineSource, TuiArgs, backend, run_until_shutdown,
-};
+use super::tui_session::{TuiArgs, backend, run_until_shutdown};
 use super::{CliError, Shutdown, logging, runtime};
 use kueue_lab_clock::Clock;
+use kueue_lab_lab::request_error_message;
 use kueue_lab_tui::backend::{Backend, DemoBackend, PresetBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
+use kueue_lab_tui_backend::{ClusterDemos, ClusterPresets};
 
 /// Seconds to wait for the cluster's objects before `--picture` fails.
 const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
@@ -69,7 +70,8 @@ async fn show(args: Args) -> Result<(), CliError> {
     let (client, name) = args.target.connect().await?;
     // Reports an unreachable cluster before the terminal is set up.
     let version = client.apiserver_version().await;
-    version.map_err(|e| CliError::Failed(format!("context {name}: {}", error_message(&e))))?;
+    version
+        .map_err(|e| CliError::Failed(format!("context {name}: {}", request_error_message(&e))))?;
     let presets = ClusterPresets::find(&client).await.map(Arc::new);
     let clock = match &presets {
         Some(presets) => lab_clock(&client, presets.speed()).await,

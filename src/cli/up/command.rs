@@ -18,7 +18,7 @@ use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigPurpose;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
-use crate::cli::tui_session::{self, LabDemos, TuiArgs};
+use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, Shutdown, config, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
@@ -28,6 +28,7 @@ use kueue_lab_lab::{
     ObjectFile, PresetsFolder, RequestLimits, StartRecord,
 };
 use kueue_lab_presets::SaveReview;
+use kueue_lab_tui_backend::{LabDemos, serve_demos};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -428,7 +429,7 @@ async fn serve_headless(lab: &Lab, files: &FileSource, shutdown: &Shutdown) {
     }
     let demos = Arc::new(LabDemos::new(lab, files.clone()));
     if matches!(lab.cluster(), Cluster::Embedded(_)) {
-        tui_session::serve_demos(lab.context(), &demos);
+        serve_demos(lab.context(), &demos);
     }
     shutdown.requested().await;
     tracing::info!("stopping");

@@ -384,6 +384,17 @@ pub fn context_names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -
     }
 }
 
+/// The message for a failed request to a cluster, with the causes of an error of the connection.
+pub fn request_error_message(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
+            format!("the cluster denied the request: {}", status.message)
+        }
+        kube::Error::Api(status) => status.message.clone(),
+        other => format!("the cluster cannot be reached: {}", error_chain(other)),
+    }
+}
+
 /// An error with its causes, each once.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

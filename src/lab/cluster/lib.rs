@@ -19,7 +19,9 @@ pub use cluster::Cluster;
 pub use credentials::ExecPluginError;
 pub use embedded::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 pub use error::ClusterError;
-pub use kubeconfig_context::{KubeconfigContext, context_names, error_chain};
+pub use kubeconfig_context::{
+    KubeconfigContext, context_names, error_chain, request_error_message,
+};
 pub use kubeconfig_file::{read_default_kubeconfig, read_kubeconfig};
 pub use kueue_lab_apiserver::{
     ApiServerSnapshot, Limit, LoadObjectError, RequestLimits, UnknownFields, limits,

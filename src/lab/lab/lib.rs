@@ -64,7 +64,7 @@ pub use kueue_lab_cluster::local::{
 pub use kueue_lab_cluster::{
     Cluster, ClusterError, DataDir, DataDirError, KubeconfigContext, Limit, RemoteCluster,
     RequestLimits, StartRecord, context_names, error_chain, in_cluster, limits as cluster_limits,
-    read_default_kubeconfig, read_kubeconfig,
+    read_default_kubeconfig, read_kubeconfig, request_error_message,
 };
 pub use kueue_lab_nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;

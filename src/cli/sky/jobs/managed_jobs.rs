@@ -9,8 +9,9 @@ use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpe
 use serde_json::json;
 
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_time;
+use kueue_lab_lab::request_error_message;
 
 /// The managed jobs of a running lab.
 pub(in crate::cli::sky) struct ManagedJobObjects {
@@ -40,7 +41,7 @@ impl ManagedJobObjects {
                 "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`, or use SkyPilot itself",
                 self.context
             )),
-            false => CliError::Failed(error_message(error)),
+            false => CliError::Failed(request_error_message(error)),
         }
     }
 

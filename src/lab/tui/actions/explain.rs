@@ -47,7 +47,7 @@ pub(crate) struct ExplainWorkload(pub(crate) ObjectKey);
 impl Operation for ExplainWorkload {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {
         let text = match backend.explainer {
-            Some(explainer) => explainer.explain(&self.0).await,
+            Some(explainer) => explainer.explain(&self.0).await.map_err(|error| error.0),
             None => Err(NO_EXPLAINER.to_owned()),
         };
         Msg::PageLoaded(PageKind::Explain(self.0), text)

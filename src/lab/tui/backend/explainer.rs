@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::OperationError;
 use crate::model::ObjectKey;
 
 /// Explains why a Workload is not admitted.
@@ -11,5 +12,5 @@ pub trait Explainer: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why there is no explanation, one sentence.
-    async fn explain(&self, workload: &ObjectKey) -> Result<String, String>;
+    async fn explain(&self, workload: &ObjectKey) -> Result<String, OperationError>;
 }

@@ -6,21 +6,18 @@ use std::sync::Arc;
 
 use kube::Client;
 
-use super::demo_controller::serve_demos;
 use super::engine_explainer::{EngineExplainer, EngineSource};
-use super::lab_demos::LabDemos;
-use super::lab_presets::LabPresets;
-use super::lab_speed::LabSpeed;
-use crate::cli::{CliError, Shutdown};
+use super::{CliError, Shutdown};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
-use kueue_lab_tui::backend::{Backend, SpeedBackend};
+use kueue_lab_tui::backend::{Backend, Explainer};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
+use kueue_lab_tui_backend::{LabDemos, lab_backend, serve_demos};
 
 /// Flags of the terminal UI.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub(in crate::cli) struct TuiArgs {
+pub(super) struct TuiArgs {
     /// Draw with plain ASCII characters only.
     #[arg(long)]
     ascii: bool,
@@ -31,7 +28,7 @@ pub(in crate::cli) struct TuiArgs {
 
 impl TuiArgs {
     /// The configuration of the UI.
-    pub(in crate::cli) fn config(self, backend: Backend, clock: Clock) -> TuiConfig {
+    pub(super) fn config(self, backend: Backend, clock: Clock) -> TuiConfig {
         TuiConfig {
             ascii: self.ascii.then_some(true),
             mouse: self.mouse,
@@ -41,7 +38,7 @@ impl TuiArgs {
     }
 
     /// Runs a read-only UI of a cluster with its own Kueue until it is quit or a signal arrives.
-    pub(in crate::cli) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
+    pub(super) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
         let clock = Clock::real();
         let backend = backend(remote.client(), &clock, EngineSource::Cluster);
         let config = TuiConfig {
@@ -54,7 +51,7 @@ impl TuiArgs {
 
     /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
     /// the `kubectl` command line for `kubeconfig` and the warnings of the start.
-    pub(in crate::cli) async fn show(
+    pub(super) async fn show(
         self,
         lab: &Lab,
         files: &FileSource,
@@ -68,7 +65,7 @@ impl TuiArgs {
             serve_demos(lab.context(), &demos);
         }
         if let Some(scenario) = scenario {
-            demos.start_scenario(scenario).map_err(CliError::Failed)?;
+            demos.start_scenario(scenario).map_err(CliError::failed)?;
         }
         let clock = lab.clock().clone();
         let engine = match lab.current_controller() {
@@ -76,11 +73,8 @@ impl TuiArgs {
             None => EngineSource::Cluster,
         };
         let backend = Backend {
-            presets: Some(Arc::new(LabPresets::new(lab))),
-            deleted_nodes: lab.machines().deleted_nodes(),
-            demos: Some(demos.clone()),
-            speed: LabSpeed::new(&clock).map(|speed| Arc::new(speed) as Arc<dyn SpeedBackend>),
-            ..backend(lab.client(), &clock, engine)
+            explainer: Some(explainer(lab.client(), &clock, engine)),
+            ..lab_backend(lab, &demos)
         };
         let config = TuiConfig {
             cluster: match lab.cluster() {
@@ -101,7 +95,7 @@ impl TuiArgs {
 
 /// Runs the UI until it is quit or the shutdown is requested, which it requests itself when it ends. The terminal
 /// is restored in any case.
-pub(in crate::cli) async fn run_until_shutdown(
+pub(super) async fn run_until_shutdown(
     config: TuiConfig,
     shutdown: &Shutdown,
 ) -> Result<Exit, TuiError> {
@@ -125,16 +119,19 @@ fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
 }
 
 /// Whether stdin and stdout are terminals that can position the cursor.
-pub(in crate::cli) fn has_terminal() -> bool {
+pub(super) fn has_terminal() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// A cluster without a lab, with explanations by an engine whose configuration is from `engine`.
-pub(in crate::cli) fn backend(client: Client, clock: &Clock, engine: EngineSource) -> Backend {
-    let explainer = EngineExplainer::new(client.clone(), clock.clone(), engine);
+pub(super) fn backend(client: Client, clock: &Clock, engine: EngineSource) -> Backend {
     Backend {
-        explainer: Some(Arc::new(explainer)),
+        explainer: Some(explainer(client.clone(), clock, engine)),
         ..Backend::of_cluster(client)
     }
+}
+
+fn explainer(client: Client, clock: &Clock, engine: EngineSource) -> Arc<dyn Explainer> {
+    Arc::new(EngineExplainer::new(client, clock.clone(), engine))
 }

@@ -4,7 +4,7 @@ use kueue_lab_presets::{Finding, PresetInfo, PresetsState, SyncStatus};
 use kueue_lab_tui::backend::{Diagnostic, Preset, PresetList, PresetState};
 
 /// The UI's preset list for `state`.
-pub(super) fn preset_list(state: &PresetsState) -> PresetList {
+pub(crate) fn preset_list(state: &PresetsState) -> PresetList {
     PresetList {
         folder: state.origin.clone(),
         presets: state.presets.iter().map(|p| preset(state, p)).collect(),
@@ -66,7 +66,7 @@ fn diagnostic(finding: &Finding) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
     use kueue_lab_yaml::Position;
 
     #[test]

@@ -7,15 +7,15 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::object_list::ObjectList;
-use super::preset_list::preset_list;
-use super::preset_samples::{TaskTarget, submit_named_sample};
+use crate::object_list::ObjectList;
+use crate::preset_list::preset_list;
+use crate::preset_samples::{TaskTarget, submit_named_sample};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{PresetSpec, PresetStatus};
 use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
 
 /// The presets of a lab that another process runs.
-pub(in crate::cli) struct ClusterPresets {
+pub struct ClusterPresets {
     client: Client,
     objects: ObjectList,
     list: watch::Receiver<Arc<PresetList>>,
@@ -25,7 +25,7 @@ pub(in crate::cli) struct ClusterPresets {
 
 impl ClusterPresets {
     /// The presets of a cluster; `None` if it is not that of a lab.
-    pub(in crate::cli) async fn find(client: &Client) -> Option<Self> {
+    pub async fn find(client: &Client) -> Option<Self> {
         let objects = ObjectList::find(client, &PresetSpec::api_resource()).await?;
         let mut changes = objects.changes();
         let read = |changes: &mut watch::Receiver<Vec<_>>| {
@@ -47,7 +47,7 @@ impl ClusterPresets {
     }
 
     /// The speed of the lab, in lab seconds per second.
-    pub(in crate::cli) fn speed(&self) -> f64 {
+    pub fn speed(&self) -> f64 {
         let changes = self.objects.changes();
         let objects = changes.borrow();
         let speed = objects.first().map(|object| PresetStatus::of(object).speed);

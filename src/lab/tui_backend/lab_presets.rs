@@ -7,14 +7,14 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::preset_list::preset_list;
-use super::preset_samples::{TaskTarget, submit_named_sample};
+use crate::preset_list::preset_list;
+use crate::preset_samples::{TaskTarget, submit_named_sample};
 use kueue_lab_lab::{Lab, sky_config_file};
 use kueue_lab_presets::Presets;
 use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
 
 /// Switches the preset of a lab and submits samples.
-pub(in crate::cli) struct LabPresets {
+pub struct LabPresets {
     client: Client,
     tasks: TaskTarget,
     presets: Arc<Presets>,
@@ -24,7 +24,8 @@ pub(in crate::cli) struct LabPresets {
 }
 
 impl LabPresets {
-    pub(in crate::cli) fn new(lab: &Lab) -> Self {
+    /// The presets of `lab`.
+    pub fn new(lab: &Lab) -> Self {
         let presets = lab.presets().clone();
         let mut changes = presets.changes();
         let first = preset_list(&changes.borrow_and_update());

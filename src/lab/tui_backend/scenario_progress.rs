@@ -8,8 +8,8 @@ use kueue_lab_scenario::{self as scenario, Observer, Progress, TimelineEntry};
 use kueue_lab_tui::backend::{ScenarioProgress, StepProgress, StepState};
 
 /// Sends the progress of a scenario to the UI.
-pub(super) struct ProgressReporter {
-    pub(super) progress: watch::Sender<Arc<ScenarioProgress>>,
+pub(crate) struct ProgressReporter {
+    pub(crate) progress: watch::Sender<Arc<ScenarioProgress>>,
 }
 
 impl Observer for ProgressReporter {

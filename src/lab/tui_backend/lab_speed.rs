@@ -6,11 +6,11 @@ use kueue_lab_clock::Clock;
 use kueue_lab_tui::backend::{OperationError, SpeedBackend};
 
 /// Sets the speed of a lab with an adjustable clock.
-pub(in crate::cli) struct LabSpeed(Clock);
+pub struct LabSpeed(Clock);
 
 impl LabSpeed {
     /// The speed of `clock`; `None` if it cannot be changed.
-    pub(in crate::cli) fn new(clock: &Clock) -> Option<Self> {
+    pub fn new(clock: &Clock) -> Option<Self> {
         clock.is_adjustable().then(|| Self(clock.clone()))
     }
 }

@@ -9,12 +9,12 @@ use crate::cli::explain::{explain_text_of_cluster, explain_text_of_controller};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_tui::backend::Explainer;
+use kueue_lab_tui::backend::{Explainer, OperationError};
 use kueue_lab_tui::model::ObjectKey;
 
 /// The engine that explains.
 #[derive(Clone)]
-pub(in crate::cli) enum EngineSource {
+pub(super) enum EngineSource {
     /// That of the current controller of this process.
     Controller(Arc<dyn Fn() -> Controller + Send + Sync>),
     /// That of a lab of another process, or one with a copy of the objects of the cluster.
@@ -22,7 +22,7 @@ pub(in crate::cli) enum EngineSource {
 }
 
 /// Explains Workloads by an admission engine.
-pub(in crate::cli) struct EngineExplainer {
+pub(super) struct EngineExplainer {
     client: Client,
     clock: Clock,
     source: EngineSource,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct EngineExplainer {
 
 impl EngineExplainer {
     /// An explainer for the Workloads of a cluster.
-    pub(in crate::cli) fn new(client: Client, clock: Clock, source: EngineSource) -> Self {
+    pub(super) fn new(client: Client, clock: Clock, source: EngineSource) -> Self {
         Self {
             client,
             clock,
@@ -41,7 +41,7 @@ impl EngineExplainer {
 
 #[async_trait]
 impl Explainer for EngineExplainer {
-    async fn explain(&self, workload: &ObjectKey) -> Result<String, String> {
+    async fn explain(&self, workload: &ObjectKey) -> Result<String, OperationError> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
         let explained = match &self.source {
             EngineSource::Controller(current) => {
@@ -51,6 +51,6 @@ impl Explainer for EngineExplainer {
                 explain_text_of_cluster(&self.client, self.clock.now(), &key).await
             }
         };
-        explained.map_err(|error| error.to_string())
+        explained.map_err(|error| OperationError(error.to_string()))
     }
 }

@@ -9,14 +9,14 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::object_list::ObjectList;
+use crate::object_list::ObjectList;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus};
 use kueue_lab_tui::backend::{
     Demo, DemoBackend, OperationError, ScenarioProgress, StepProgress, StepState,
 };
 
 /// The demos of a lab that another process runs.
-pub(in crate::cli) struct ClusterDemos {
+pub struct ClusterDemos {
     objects: ObjectList,
     progress: watch::Receiver<Arc<ScenarioProgress>>,
     /// Keeps `progress` up to date.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct ClusterDemos {
 
 impl ClusterDemos {
     /// The demos of a cluster; `None` if it is not that of a lab.
-    pub(in crate::cli) async fn find(client: &Client) -> Option<Self> {
+    pub async fn find(client: &Client) -> Option<Self> {
         let objects = ObjectList::find(client, &DemoSpec::api_resource()).await?;
         let mut changes = objects.changes();
         let sender = watch::Sender::new(Arc::default());

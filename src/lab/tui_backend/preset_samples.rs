@@ -7,16 +7,16 @@ use kube::discovery::{Scope, pinned_kind};
 use kueue_lab_controller_runtime::Api;
 use serde_json::Value;
 
-use crate::cli::kubeconfig_args::error_message;
 use kueue_lab_api::config::FeatureGates;
-use kueue_lab_api::load;
+use kueue_lab_api::load::{self, Problem};
+use kueue_lab_lab::request_error_message;
 use kueue_lab_presets::{PresetsState, Sample};
-use kueue_lab_skypilot::Task;
-use kueue_lab_skypilot::jobs::{ManagedJobSpec, ManagedJobs};
+use kueue_lab_skypilot::jobs::{ManagedJobSpec, ManagedJobs, SubmitError};
+use kueue_lab_skypilot::{Task, TaskError};
 use kueue_lab_tui::backend::OperationError;
 
 /// The runner of the SkyPilot tasks of samples.
-pub(super) enum TaskTarget {
+pub(crate) enum TaskTarget {
     /// The managed jobs of this process.
     Jobs(ManagedJobs),
     /// The lab of the cluster, by `ManagedJob` objects.
@@ -25,12 +25,12 @@ pub(super) enum TaskTarget {
 
 impl TaskTarget {
     /// Launches a task; returns one sentence about the job.
-    async fn launch(&self, client: &Client, sample: &Sample) -> Result<String, String> {
-        let task = Task::parse(&sample.text).map_err(|e| e.to_string())?;
+    async fn launch(&self, client: &Client, sample: &Sample) -> Result<String, SampleProblem> {
+        let task = Task::parse(&sample.text)?;
         let name = task.name.clone().unwrap_or_else(|| sample.name.clone());
         let job = match self {
             Self::Jobs(jobs) => {
-                let id = jobs.launch(task, None).await.map_err(|e| e.to_string())?;
+                let id = jobs.launch(task, None).await?;
                 format!("managed job {id} ({name})")
             }
             Self::Objects => {
@@ -39,8 +39,7 @@ impl TaskTarget {
                     ..ManagedJobSpec::default()
                 };
                 let api = Api::all_with(client.clone(), &ManagedJobSpec::api_resource());
-                let created = api.create(&PostParams::default(), &spec.object()).await;
-                created.map_err(|e| error_message(&e))?;
+                api.create(&PostParams::default(), &spec.object()).await?;
                 format!("a managed job ({name})")
             }
         };
@@ -50,11 +49,39 @@ impl TaskTarget {
     }
 }
 
+/// Why a sample is not submitted.
+#[derive(Debug, thiserror::Error)]
+enum SampleProblem {
+    /// The file is not a SkyPilot task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The managed job cannot be launched.
+    #[error(transparent)]
+    Launch(#[from] SubmitError),
+    /// The manifests are invalid.
+    #[error("{}", joined(.0))]
+    Manifests(Vec<Problem>),
+    /// The cluster does not serve the kind of an object.
+    #[error("this cluster does not serve {kind} of {api_version}")]
+    NotServed { kind: String, api_version: String },
+    /// A manifest is no object of the Kubernetes API.
+    #[error(transparent)]
+    Object(#[from] serde_json::Error),
+    /// The API server rejects an object, or cannot be reached.
+    #[error("{}", request_error_message(.0))]
+    Request(#[from] kube::Error),
+}
+
+fn joined(problems: &[Problem]) -> String {
+    let all: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    all.join("; ")
+}
+
 /// Submits a sample of a preset; returns one sentence about the created objects.
 ///
 /// # Errors
 /// The sample does not exist or is invalid, or the API server rejects its objects.
-pub(super) async fn submit_named_sample(
+pub(crate) async fn submit_named_sample(
     client: &Client,
     target: &TaskTarget,
     state: &PresetsState,
@@ -69,37 +96,29 @@ pub(super) async fn submit_named_sample(
         )));
     };
     let submitted = submit_preset_sample(client, target, found).await;
-    submitted.map_err(OperationError)
+    submitted.map_err(|problem| OperationError(format!("{}: {problem}", found.file)))
 }
 
 async fn submit_preset_sample(
     client: &Client,
     target: &TaskTarget,
     sample: &Sample,
-) -> Result<String, String> {
-    let in_file = |e: &dyn std::fmt::Display| format!("{}: {e}", sample.file);
+) -> Result<String, SampleProblem> {
     if sample.is_task {
-        return target.launch(client, sample).await.map_err(|e| in_file(&e));
+        return target.launch(client, sample).await;
     }
     let loaded = load::objects(&sample.text, &FeatureGates::default());
-    let objects = loaded.map_err(|problems| {
-        let all: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        in_file(&all.join("; "))
-    })?;
+    let objects = loaded.map_err(SampleProblem::Manifests)?;
     let mut created = Vec::new();
     for object in objects {
-        created.push(
-            create(client, object.value)
-                .await
-                .map_err(|e| in_file(&e))?,
-        );
+        created.push(create(client, object.value).await?);
     }
     Ok(format!("created {}", created.join(", ")))
 }
 
 /// Creates an object. If the name exists, the object gets a generated name with it as prefix, so that
 /// the same sample can be submitted again.
-async fn create(client: &Client, object: Value) -> Result<String, String> {
+async fn create(client: &Client, object: Value) -> Result<String, SampleProblem> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (api_version, kind) = (
         text("/apiVersion").unwrap_or_default(),
@@ -108,14 +127,16 @@ async fn create(client: &Client, object: Value) -> Result<String, String> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let gvk = GroupVersionKind::gvk(group, version, kind);
     let found = pinned_kind(client, &gvk).await;
-    let (resource, capabilities) =
-        found.map_err(|_| format!("this cluster does not serve {kind} of {api_version}"))?;
+    let (resource, capabilities) = found.map_err(|_| SampleProblem::NotServed {
+        kind: kind.to_owned(),
+        api_version: api_version.to_owned(),
+    })?;
     let namespace = text("/metadata/namespace").unwrap_or("default");
     let api: Api<DynamicObject> = match capabilities.scope {
         Scope::Cluster => Api::all_with(client.clone(), &resource),
         Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
     };
-    let mut object: DynamicObject = serde_json::from_value(object.clone()).map_err(text_of)?;
+    let mut object: DynamicObject = serde_json::from_value(object.clone())?;
     let params = PostParams::default();
     let created = match api.create(&params, &object).await {
         Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
@@ -125,13 +146,6 @@ async fn create(client: &Client, object: Value) -> Result<String, String> {
         }
         created => created,
     };
-    let created = created.map_err(|e| error_message(&e))?;
-    Ok(format!(
-        "{kind} {}",
-        created.metadata.name.unwrap_or_default()
-    ))
-}
-
-fn text_of(error: serde_json::Error) -> String {
-    error.to_string()
+    let name = created?.metadata.name;
+    Ok(format!("{kind} {}", name.unwrap_or_default()))
 }

@@ -9,17 +9,17 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::cli::kubeconfig_args::error_message;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_controller_runtime::{Api, Context, Informer};
+use kueue_lab_lab::request_error_message;
 use kueue_lab_tui::backend::OperationError;
 
 /// The time that a lab has to answer a request.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// The objects of a kind of a lab that another process runs.
-pub(super) struct ObjectList {
+pub(crate) struct ObjectList {
     api: Api<DynamicObject>,
     objects: watch::Receiver<Vec<Arc<DynamicObject>>>,
     /// Keeps the objects up to date.
@@ -28,7 +28,7 @@ pub(super) struct ObjectList {
 
 impl ObjectList {
     /// The objects of a kind; `None` if the cluster does not serve it or has none.
-    pub(super) async fn find(client: &Client, resource: &ApiResource) -> Option<Self> {
+    pub(crate) async fn find(client: &Client, resource: &ApiResource) -> Option<Self> {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
         let found = api.list(&ListParams::default().limit(1)).await;
         if found.ok()?.items.is_empty() {
@@ -51,7 +51,7 @@ impl ObjectList {
     }
 
     /// The objects, by name.
-    pub(super) fn changes(&self) -> watch::Receiver<Vec<Arc<DynamicObject>>> {
+    pub(crate) fn changes(&self) -> watch::Receiver<Vec<Arc<DynamicObject>>> {
         self.objects.clone()
     }
 
@@ -59,14 +59,14 @@ impl ObjectList {
     ///
     /// # Errors
     /// The request failed, or the lab does not answer.
-    pub(super) async fn request(
+    pub(crate) async fn request(
         &self,
         name: &str,
         spec: &impl Serialize,
     ) -> Result<Arc<DynamicObject>, OperationError> {
         let patch = Patch::Merge(json!({"spec": spec}));
         let patched = self.api.patch(name, &PatchParams::default(), &patch).await;
-        let patched = patched.map_err(|error| OperationError(error_message(&error)))?;
+        let patched = patched.map_err(|error| OperationError(request_error_message(&error)))?;
         let requested = patched.metadata.generation;
         let answers = |object: &&Arc<DynamicObject>| {
             object.metadata.name.as_deref() == Some(name)

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::scenario_progress::ProgressReporter;
+use crate::scenario_progress::ProgressReporter;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{FileSource, Lab};
 use kueue_lab_scenario::{Scenario, ScenarioEnvironment, run_scenario};
@@ -19,8 +19,13 @@ const SCENARIOS: &str = "scenarios";
 /// The demo that is listed first.
 const DEFAULT_DEMO: &str = "skypilot-priority-preemption";
 
+/// The error of a start while another demo, which it names, is running.
+#[derive(Debug, thiserror::Error)]
+#[error("the demo {0} is still running")]
+pub struct RunningDemo(String);
+
 /// Runs the scenarios of a lab.
-pub(in crate::cli) struct LabDemos {
+pub struct LabDemos {
     files: FileSource,
     environment: ScenarioEnvironment,
     progress: watch::Sender<Arc<ScenarioProgress>>,
@@ -29,7 +34,7 @@ pub(in crate::cli) struct LabDemos {
 
 impl LabDemos {
     /// The scenarios among `files`, to run in `lab`.
-    pub(in crate::cli) fn new(lab: &Lab, files: FileSource) -> Self {
+    pub fn new(lab: &Lab, files: FileSource) -> Self {
         Self {
             files,
             environment: ScenarioEnvironment::of_lab(lab),
@@ -42,11 +47,11 @@ impl LabDemos {
     ///
     /// # Errors
     /// Another one is running.
-    pub(in crate::cli) fn start_scenario(&self, scenario: Scenario) -> Result<(), String> {
+    pub fn start_scenario(&self, scenario: Scenario) -> Result<(), RunningDemo> {
         let mut running = self.running.lock();
         if running.as_ref().is_some_and(|task| !task.is_finished()) {
             let name = self.progress.borrow().name.clone();
-            return Err(format!("the demo {name} is still running"));
+            return Err(RunningDemo(name));
         }
         let environment = self.environment.clone();
         let pace = DemoPace::start(&environment.clock, scenario.pace);
@@ -67,7 +72,7 @@ impl LabDemos {
     }
 
     /// Stops the running scenario.
-    pub(in crate::cli) async fn shutdown(&self) {
+    pub async fn shutdown(&self) {
         let running = self.running.lock().take();
         if let Some(task) = running {
             task.abort();
@@ -132,7 +137,8 @@ impl DemoBackend for LabDemos {
         }
         let scenario = Scenario::load(&self.files, &path);
         let scenario = scenario.map_err(|e| OperationError(e.to_string()))?;
-        self.start_scenario(scenario).map_err(OperationError)?;
+        let started = self.start_scenario(scenario);
+        started.map_err(|e| OperationError(e.to_string()))?;
         Ok(format!("the demo {name} runs"))
     }
 }

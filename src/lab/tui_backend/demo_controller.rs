@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use kube::core::ApiResource;
 use parking_lot::Mutex;
 
-use super::lab_demos::LabDemos;
+use crate::lab_demos::LabDemos;
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, ServedKind, serve_kind};
 use kueue_lab_tui::backend::{Demo, DemoBackend, ScenarioProgress, StepProgress, StepState};
@@ -22,7 +22,7 @@ struct DemoObjects {
 }
 
 /// Starts the controller in the tasks of `context`.
-pub(in crate::cli) fn serve_demos(context: &Context, demos: &Arc<LabDemos>) {
+pub fn serve_demos(context: &Context, demos: &Arc<LabDemos>) {
     let kind = DemoObjects {
         demos: demos.clone(),
         listed: Mutex::default(),
