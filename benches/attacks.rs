@@ -211,10 +211,9 @@ async fn latencies(client: Client, stop: Arc<AtomicBool>) -> Vec<Duration> {
 #[tokio::main]
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
-    let config = LabConfig {
-        port: Some(0),
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), folder.path())
-    };
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(1), folder.path());
+    config.cluster.port = Some(0);
+
     let lab = Lab::start(config).await.unwrap();
     let path = folder.path().join("kubeconfig");
     lab.cluster().write_kubeconfig(&path).unwrap();

@@ -227,14 +227,13 @@ async fn kubectl_streams_over_websocket_and_spdy() {
     let presets = folder.path().join("presets");
     std::fs::create_dir_all(presets.join("empty")).unwrap();
     std::fs::write(presets.join("empty/a.yaml"), PRESET).unwrap();
-    let lab = Lab::start(LabConfig {
-        preset: Some("empty".into()),
-        port: Some(0),
-        nodes: NodePools::parse(NODES).unwrap(),
-        operators: false,
-        controller: false,
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets)
-    });
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets);
+    config.presets.active = Some("empty".into());
+    config.cluster.port = Some(0);
+    config.components.nodes = NodePools::parse(NODES).unwrap();
+    config.components.operators = false;
+    config.components.controller = false;
+    let lab = Lab::start(config);
     let lab = lab.await.unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     lab.cluster().write_kubeconfig(&kubeconfig).unwrap();

@@ -36,11 +36,10 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
     virtual_runtime().unwrap().block_on(async {
         let presets = tempfile::tempdir().unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let lab = Lab::start(LabConfig {
-            nodes: NodePools::parse(NODES).unwrap(),
-            operators: false,
-            ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path())
-        });
+        let mut config = LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path());
+        config.components.nodes = NodePools::parse(NODES).unwrap();
+        config.components.operators = false;
+        let lab = Lab::start(config);
         let lab = lab.await.unwrap();
         test(ManagerLab {
             client: lab.client(),

@@ -29,13 +29,12 @@ fn config(presets: &std::path::Path, preset: Option<&str>) -> LabConfig {
     std::fs::create_dir(presets.join("one")).unwrap();
     std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
     let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-    LabConfig {
-        preset: preset.map(str::to_owned),
-        nodes: NodePools::parse(NODES).unwrap(),
-        operators: false,
-        controller: false,
-        ..LabConfig::embedded(clock, Entropy::seeded(1), presets)
-    }
+    let mut config = LabConfig::embedded(clock, Entropy::seeded(1), presets);
+    config.presets.active = preset.map(str::to_owned);
+    config.components.nodes = NodePools::parse(NODES).unwrap();
+    config.components.operators = false;
+    config.components.controller = false;
+    config
 }
 
 async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {

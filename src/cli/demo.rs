@@ -108,19 +108,18 @@ fn lab_config(
 ) -> Result<LabConfig, CliError> {
     let clock = Clock::adjustable(speed.unwrap_or(scenario.pace));
     let preset = scenario.preset.clone();
-    Ok(LabConfig {
-        preset: preset.or_else(|| Some(DEFAULT_PRESET.into())),
-        nodes: node_pools(None, paths)?.0,
-        ..LabConfig::embedded(clock, Entropy::from_os(), paths.presets.path())
-    })
+    let mut config = LabConfig::embedded(clock, Entropy::from_os(), paths.presets.path());
+    config.presets.active = preset.or_else(|| Some(DEFAULT_PRESET.into()));
+    config.components.nodes = node_pools(None, paths)?.0;
+    Ok(config)
 }
 
 /// Runs a scenario in the terminal UI.
 async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CliError> {
     let mut config = lab_config(paths, &scenario, args.speed)?;
     // The user may use kubectl or edit the preset during the demo.
-    config.port = Some(0);
-    config.watch = true;
+    config.cluster.port = Some(0);
+    config.presets.watch = true;
     let shutdown = Shutdown::start(true)?;
     let lab = shutdown.unless_requested(Lab::start(config)).await??;
     let outcome = args
@@ -149,10 +148,11 @@ fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliE
     };
     let preset = scenario.preset.clone();
     let ran = lab.run(
-        |clock, entropy| LabConfig {
-            preset: preset.or_else(|| Some(DEFAULT_PRESET.into())),
-            nodes,
-            ..LabConfig::embedded(clock, entropy, paths.presets.path())
+        |clock, entropy| {
+            let mut config = LabConfig::embedded(clock, entropy, paths.presets.path());
+            config.presets.active = preset.or_else(|| Some(DEFAULT_PRESET.into()));
+            config.components.nodes = nodes;
+            config
         },
         async |lab: &Lab| {
             let environment = ScenarioEnvironment::of_lab(lab);

@@ -359,10 +359,10 @@ mod tests {
         let Some(folder) = folder() else { return };
         let shutdown = Shutdown::start(false).unwrap();
         let has_stopped = runtime().unwrap().block_on(async {
-            let config = LabConfig {
-                data: Some(DataDir::open(&folder.join("data")).unwrap()),
-                ..LabConfig::embedded(Clock::real(), Entropy::from_os(), folder)
-            };
+            let data = DataDir::open(&folder.join("data")).unwrap();
+            let mut config = LabConfig::embedded(Clock::real(), Entropy::from_os(), folder);
+            config.cluster.data = Some(data);
+
             let lab = Lab::start(config).await.unwrap();
             let mut map = ConfigMap::default();
             map.metadata.name = Some("kept".into());

@@ -384,9 +384,10 @@ fn record_panics() -> Arc<Mutex<Vec<String>>> {
 fn run() -> Vec<String> {
     let panics = record_panics();
     let folder = tempfile::tempdir().unwrap();
-    let configure = |clock, entropy| LabConfig {
-        nodes: NodePools::parse(NODES).unwrap(),
-        ..LabConfig::embedded(clock, entropy, folder.path())
+    let configure = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, folder.path());
+        config.components.nodes = NodePools::parse(NODES).unwrap();
+        config
     };
     let served = VirtualLab::default().run(configure, async |lab: &Lab| {
         let client = lab.client();

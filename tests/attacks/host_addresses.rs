@@ -111,12 +111,9 @@ async fn until_answer(client: &Client, path: &str) -> String {
 async fn a_pod_in_the_network_of_a_node_that_is_this_machine_is_a_process_of_it() {
     let presets = tempfile::tempdir().unwrap();
     let pools = "- {name: host, count: 1, address: 127.0.0.1, resources: {cpu: 4, memory: 8Gi, pods: 10}}\n";
-    let lab = Lab::start(LabConfig {
-        nodes: NodePools::parse(pools).unwrap(),
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets.path())
-    })
-    .await
-    .unwrap();
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets.path());
+    config.components.nodes = NodePools::parse(pools).unwrap();
+    let lab = Lab::start(config).await.unwrap();
     let (client, port) = (lab.client(), process().await);
     let pod = json!({
         "metadata": {"name": "p", "labels": {"app": "p"}},

@@ -210,10 +210,9 @@ async fn finish(generator: &Generator, wanted: usize) {
 async fn run(load: Load) {
     kueue_lab_http::raise_descriptor_limit();
     let folder = tempfile::tempdir().unwrap();
-    let config = LabConfig {
-        port: Some(0),
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), folder.path())
-    };
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(1), folder.path());
+    config.cluster.port = Some(0);
+
     let lab = Lab::start(config).await.unwrap();
     let path = folder.path().join("kubeconfig");
     lab.cluster().write_kubeconfig(&path).unwrap();

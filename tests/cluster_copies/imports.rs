@@ -76,9 +76,10 @@ fn state_of_file(bundle: &Bundle) -> ClusterState {
         seed: 7,
         ..VirtualLab::default()
     };
-    let config = |clock, entropy| LabConfig {
-        from: Some(file),
-        ..LabConfig::embedded(clock, entropy, folder.path())
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, folder.path());
+        config.cluster.from = Some(file);
+        config
     };
     let run = async |lab: &Lab| {
         idle(lab).await;

@@ -51,10 +51,11 @@ async fn submit(lab: &Lab, sample: &Sample) {
 /// A lab with a preset whose samples are submitted.
 fn imported(preset: &str) -> Bundle {
     let source = read(Path::new(PRESETS), preset).unwrap();
-    let config = |clock, entropy| LabConfig {
-        preset: Some(preset.to_owned()),
-        nodes: NodePools::parse(NODES).unwrap(),
-        ..LabConfig::embedded(clock, entropy, PRESETS)
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, PRESETS);
+        config.presets.active = Some(preset.to_owned());
+        config.components.nodes = NodePools::parse(NODES).unwrap();
+        config
     };
     let run = async |lab: &Lab| {
         for sample in source.samples.iter().filter(|sample| !sample.is_task) {
@@ -73,10 +74,11 @@ fn survivors(bundle: &Bundle) -> BTreeMap<String, String> {
         start: file.start().unwrap(),
         ..VirtualLab::default()
     };
-    let config = |clock, entropy| LabConfig {
-        from: Some(file),
-        nodes_of_presets: false,
-        ..LabConfig::embedded(clock, entropy, PRESETS)
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, PRESETS);
+        config.cluster.from = Some(file);
+        config.components.nodes_of_presets = false;
+        config
     };
     let run = async |lab: &Lab| {
         lab.run_until(lab.clock().now() + TIME).await;

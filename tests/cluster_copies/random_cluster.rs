@@ -306,11 +306,12 @@ pub(crate) async fn idle(lab: &Lab) {
 
 /// Runs a function with a lab with the preset `first` of a presets folder.
 pub(crate) fn with_lab<T: Send>(folder: &Path, function: impl AsyncFnOnce(&Lab) -> T + Send) -> T {
-    let config = |clock, entropy| LabConfig {
-        preset: Some("first".to_owned()),
-        nodes: NodePools::parse(NODES).unwrap(),
-        operators: false,
-        ..LabConfig::embedded(clock, entropy, folder)
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, folder);
+        config.presets.active = Some("first".to_owned());
+        config.components.nodes = NodePools::parse(NODES).unwrap();
+        config.components.operators = false;
+        config
     };
     VirtualLab::default().run(config, function).unwrap()
 }

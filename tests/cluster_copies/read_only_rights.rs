@@ -56,16 +56,15 @@ async fn read_only_rights_suffice_and_secrets_are_not_requested() {
         preset(&cluster.configuration),
     )
     .unwrap();
-    let lab = Lab::start(LabConfig {
-        port: Some(0),
-        preset: Some("first".to_owned()),
-        nodes: NodePools::parse(
-            "pools:\n- {name: pool, count: 3, resources: {cpu: 64, memory: 64Gi, pods: 100}}\n",
-        )
-        .unwrap(),
-        operators: false,
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(3), folder.path())
-    });
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(3), folder.path());
+    config.cluster.port = Some(0);
+    config.presets.active = Some("first".to_owned());
+    config.components.nodes = NodePools::parse(
+        "pools:\n- {name: pool, count: 3, resources: {cpu: 64, memory: 64Gi, pods: 100}}\n",
+    )
+    .unwrap();
+    config.components.operators = false;
+    let lab = Lab::start(config);
     let lab = lab.await.unwrap();
     let admin = lab.client();
     for (index, job) in cluster.jobs.iter().enumerate() {

@@ -86,19 +86,16 @@ impl ScenarioLab {
         std::fs::create_dir(presets.path().join("empty")).unwrap();
         std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
-        let lab = Lab::start(LabConfig {
-            preset: Some("empty".into()),
-            nodes: NodePools::parse(&NODE_POOLS).unwrap(),
-            operators: false,
-            kueue: Some(config::load(configuration).unwrap()),
-            ..LabConfig::embedded(
-                clock.clone(),
-                Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
-                presets.path(),
-            )
-        })
-        .await
-        .unwrap();
+        let mut config = LabConfig::embedded(
+            clock.clone(),
+            Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
+            presets.path(),
+        );
+        config.presets.active = Some("empty".into());
+        config.components.nodes = NodePools::parse(&NODE_POOLS).unwrap();
+        config.components.operators = false;
+        config.components.kueue = Some(config::load(configuration).unwrap());
+        let lab = Lab::start(config).await.unwrap();
         let context = Context::new(lab.client(), clock.clone(), Entropy::seeded(1));
         let job_sets = has_job_sets(scenario);
         if job_sets {

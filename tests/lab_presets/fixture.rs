@@ -73,14 +73,14 @@ impl Start {
     pub(crate) fn run<F: Future<Output = ()>>(self, walk: impl FnOnce(PresetLab) -> F) {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-            let lab = Lab::start(LabConfig {
-                preset: self.preset.map(str::to_owned),
-                nodes: NodePools::parse(OWN_NODES).unwrap(),
-                nodes_of_presets: self.nodes_of_presets,
-                kueue: self.kueue,
-                operators: false,
-                ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), self.folder.path())
-            });
+            let mut config =
+                LabConfig::embedded(clock.clone(), Entropy::seeded(1), self.folder.path());
+            config.presets.active = self.preset.map(str::to_owned);
+            config.components.nodes = NodePools::parse(OWN_NODES).unwrap();
+            config.components.nodes_of_presets = self.nodes_of_presets;
+            config.components.kueue = self.kueue;
+            config.components.operators = false;
+            let lab = Lab::start(config);
             let lab = lab.await.unwrap();
             walk(PresetLab {
                 client: lab.client(),

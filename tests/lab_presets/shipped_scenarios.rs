@@ -45,11 +45,11 @@ fn run(scenario: &Scenario) -> Result<Vec<TimelineEntry>, String> {
     let timeline = Timeline::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let lab = Lab::start(LabConfig {
-            preset: scenario.preset.clone(),
-            nodes: NodePools::built_in(),
-            ..LabConfig::embedded(clock, Entropy::seeded(3), Path::new(ROOT).join("presets"))
-        });
+        let mut config =
+            LabConfig::embedded(clock, Entropy::seeded(3), Path::new(ROOT).join("presets"));
+        config.presets.active = scenario.preset.clone();
+        config.components.nodes = NodePools::built_in();
+        let lab = Lab::start(config);
         let lab = lab.await.unwrap();
         let warnings = lab.presets().state().warnings.clone();
         assert!(warnings.is_empty(), "{warnings:?}");

@@ -131,12 +131,11 @@ fn config(
     clock: kueue_lab_clock::Clock,
     entropy: kueue_lab_clock::Entropy,
 ) -> LabConfig {
-    LabConfig {
-        preset: Some("a".to_owned()),
-        nodes: NodePools::parse(NODES).unwrap(),
-        operators: false,
-        ..LabConfig::embedded(clock, entropy, folder)
-    }
+    let mut config = LabConfig::embedded(clock, entropy, folder);
+    config.presets.active = Some("a".to_owned());
+    config.components.nodes = NodePools::parse(NODES).unwrap();
+    config.components.operators = false;
+    config
 }
 
 fn queues() -> (Start, ReplayConfiguration) {

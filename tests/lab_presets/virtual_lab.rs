@@ -15,20 +15,18 @@ use crate::fixture::{Start, queues};
 const NODES: &str = "pools:\n- {name: a, count: 1, resources: {cpu: 8, memory: 8Gi, pods: 20}}\n";
 
 fn config(folder: &std::path::Path, clock: Clock, entropy: Entropy) -> LabConfig {
-    LabConfig {
-        preset: Some("a".to_owned()),
-        nodes: NodePools::parse(NODES).unwrap(),
-        operators: false,
-        ..LabConfig::embedded(clock, entropy, folder)
-    }
+    let mut config = LabConfig::embedded(clock, entropy, folder);
+    config.presets.active = Some("a".to_owned());
+    config.components.nodes = NodePools::parse(NODES).unwrap();
+    config.components.operators = false;
+    config
 }
 
 /// As [`config`], without objects for external clients, such as certificates.
 fn alone(folder: &std::path::Path, clock: Clock, entropy: Entropy) -> LabConfig {
-    LabConfig {
-        external_clients: false,
-        ..config(folder, clock, entropy)
-    }
+    let mut config = config(folder, clock, entropy);
+    config.cluster.external_clients = false;
+    config
 }
 
 /// Creates three Jobs that run for ten minutes in a queue for one, and returns the Workloads when the lab is

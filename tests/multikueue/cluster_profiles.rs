@@ -8,7 +8,7 @@ use kube::config::Kubeconfig;
 use kueue_lab_api::config::{ClusterProfile, ClusterProfileAccessProvider, ExecConfig, Feature};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller_runtime::Api;
-use kueue_lab_lab::{KueueConfig, Lab, LabConfig};
+use kueue_lab_lab::{KueueConfig, Lab};
 use serde_json::json;
 
 use crate::fixture::{
@@ -101,11 +101,10 @@ async fn an_exec_plugin_has_the_credentials_of_a_profile() {
     let credential = dir.path().join("credential.json");
     let mut kueue = kueue_config();
     with_provider(&mut kueue, &credential);
-    let config = LabConfig {
-        port: Some(0),
-        kueue: Some(kueue),
-        ..lab_config(Clock::real(), &presets, "one", 1)
-    };
+    let mut config = lab_config(Clock::real(), &presets, "one", 1);
+    config.cluster.port = Some(0);
+    config.components.kueue = Some(kueue);
+
     let lab = Lab::start(config).await.unwrap();
     let secrets: Api<Secret> = Api::namespaced(lab.client(), "kueue-system");
     let secret = secrets.get("worker1-kubeconfig").await.unwrap();

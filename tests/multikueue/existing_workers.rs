@@ -37,12 +37,11 @@ async fn jobs_run_in_a_cluster_of_another_process() {
         "clusters:\n- {name: east, kubeconfig: ../../east.kubeconfig}\n",
     );
     let _east = Process::start(dir, "east", "worker", free_port());
-    let config = LabConfig {
-        preset: Some("remote".to_owned()),
-        watch: true,
-        role: ClusterRole::Single,
-        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), &dir.join("presets"))
-    };
+    let mut config = LabConfig::embedded(Clock::real(), Entropy::seeded(1), &dir.join("presets"));
+    config.presets.active = Some("remote".to_owned());
+    config.presets.watch = true;
+    config.cluster.role = ClusterRole::Single;
+
     let lab = Lab::start(config).await.unwrap();
     create_job(&lab.client(), "600").await;
     let cluster = until_dispatched(&lab.client(), |_| true).await;

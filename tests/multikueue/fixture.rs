@@ -79,11 +79,10 @@ pub(crate) fn with_queues<F: Future<Output = Fixture>>(
     let mut kueue = kueue_config();
     change(&mut kueue);
     let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-    let config = LabConfig {
-        kueue: Some(kueue),
-        nodes: NodePools::parse(nodes).unwrap(),
-        ..lab_config(clock, presets.path(), "one", workers)
-    };
+    let mut config = lab_config(clock, presets.path(), "one", workers);
+    config.components.kueue = Some(kueue);
+    config.components.nodes = NodePools::parse(nodes).unwrap();
+
     // On the heap: the future is large, and the stack of a test is not.
     virtual_runtime()
         .unwrap()
@@ -106,10 +105,9 @@ pub(crate) fn with_shipped_preset<F: Future<Output = Fixture>>(
 ) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-    let config = LabConfig {
-        nodes: NodePools::load(&root.join("lab/nodes.yaml")).unwrap(),
-        ..lab_config(clock, &root.join("presets"), preset, 2)
-    };
+    let mut config = lab_config(clock, &root.join("presets"), preset, 2);
+    config.components.nodes = NodePools::load(&root.join("lab/nodes.yaml")).unwrap();
+
     // On the heap: the future is large, and the stack of a test is not.
     virtual_runtime()
         .unwrap()
@@ -118,11 +116,10 @@ pub(crate) fn with_shipped_preset<F: Future<Output = Fixture>>(
 
 /// The configuration of a manager without listener and nodes.
 pub(crate) fn lab_config(clock: Clock, presets: &Path, preset: &str, workers: usize) -> LabConfig {
-    LabConfig {
-        preset: Some(preset.to_owned()),
-        role: ClusterRole::Manager { workers },
-        ..LabConfig::embedded(clock, Entropy::seeded(1), presets)
-    }
+    let mut config = LabConfig::embedded(clock, Entropy::seeded(1), presets);
+    config.presets.active = Some(preset.to_owned());
+    config.cluster.role = ClusterRole::Manager { workers };
+    config
 }
 
 async fn run<F: Future<Output = Fixture>>(config: LabConfig, test: impl FnOnce(Fixture) -> F) {

@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller_runtime::Api;
 use kueue_lab_host::HostAddresses;
-use kueue_lab_lab::{Lab, LabConfig};
+use kueue_lab_lab::Lab;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -221,15 +221,14 @@ async fn a_worker_that_answers_with_garbage_is_asked_again_with_a_backoff() {
     let flavor = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}";
     std::fs::write(presets.path().join("one/a.yaml"), flavor).unwrap();
     let (port, requests) = garbage_server().await;
-    let config = LabConfig {
-        host_addresses: HostAddresses::with_ports([port]),
-        ..lab_config(
-            Clock::adjustable_after(20.0, None),
-            presets.path(),
-            "one",
-            0,
-        )
-    };
+    let mut config = lab_config(
+        Clock::adjustable_after(20.0, None),
+        presets.path(),
+        "one",
+        0,
+    );
+    config.cluster.host_addresses = HostAddresses::with_ports([port]);
+
     let lab = Lab::start(config).await.unwrap();
     let server = format!("http://127.0.0.1:{port}");
     let secrets: Api<Secret> = Api::namespaced(lab.client(), "kueue-system");

@@ -7,7 +7,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{NetworkClients, WorkerClients};
 use kueue_lab_controller_runtime::Api;
-use kueue_lab_lab::{Lab, LabConfig};
+use kueue_lab_lab::Lab;
 
 use crate::fixture::lab_config;
 
@@ -28,10 +28,9 @@ async fn kubeconfigs_of_workers_reach_them_over_tls() {
     std::fs::create_dir(presets.path().join("one")).unwrap();
     let flavor = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}";
     std::fs::write(presets.path().join("one/a.yaml"), flavor).unwrap();
-    let config = LabConfig {
-        port: Some(0),
-        ..lab_config(Clock::real(), presets.path(), "one", 1)
-    };
+    let mut config = lab_config(Clock::real(), presets.path(), "one", 1);
+    config.cluster.port = Some(0);
+
     let lab = Lab::start(config).await.unwrap();
     let file = presets.path().join("kubeconfig");
     lab.write_kubeconfig(&file).unwrap();

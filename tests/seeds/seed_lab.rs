@@ -69,11 +69,10 @@ fn run<F: Future<Output = ()>>(
 ) {
     virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let lab = Lab::start(LabConfig {
-            preset: Some(preset.into()),
-            nodes: NodePools::parse(nodes).unwrap(),
-            ..LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets)
-        });
+        let mut config = LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets);
+        config.presets.active = Some(preset.into());
+        config.components.nodes = NodePools::parse(nodes).unwrap();
+        let lab = Lab::start(config);
         let lab = lab.await.unwrap();
         walk(SeedLab {
             kubectl: Kubectl::new(lab.client()),

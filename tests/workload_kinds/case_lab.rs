@@ -81,15 +81,12 @@ impl CaseLab {
         std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let configuration = std::fs::read_to_string(recordings.join("kueue-config.yaml")).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
-        let lab = Lab::start(LabConfig {
-            preset: Some("empty".into()),
-            nodes: NodePools::parse(NODES).unwrap(),
-            operators: false,
-            kueue: Some(config::load(&configuration).unwrap()),
-            ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path())
-        })
-        .await
-        .unwrap();
+        let mut config = LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path());
+        config.presets.active = Some("empty".into());
+        config.components.nodes = NodePools::parse(NODES).unwrap();
+        config.components.operators = false;
+        config.components.kueue = Some(config::load(&configuration).unwrap());
+        let lab = Lab::start(config).await.unwrap();
         let lab = Self {
             lab,
             clock,

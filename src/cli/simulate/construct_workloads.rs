@@ -46,10 +46,11 @@ pub(super) fn construct_workloads(
         ..VirtualLab::default()
     };
     let constructed = lab.run(
-        |clock, entropy| LabConfig {
-            kueue,
-            nodes: NodePools::built_in(),
-            ..LabConfig::embedded(clock, entropy, folder.path())
+        |clock, entropy| {
+            let mut config = LabConfig::embedded(clock, entropy, folder.path());
+            config.components.kueue = kueue;
+            config.components.nodes = NodePools::built_in();
+            config
         },
         async |lab: &Lab| construct_in(lab, submission, queues, configuration.as_ref()).await,
     );

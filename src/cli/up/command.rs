@@ -24,8 +24,9 @@ use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_lab::{
-    Cluster, ClusterRole, DataDir, FileSource, Lab, LabConfig, LabError, LabPaths, NodePools,
-    ObjectFile, PresetsFolder, RequestLimits, StartRecord,
+    Cluster, ClusterRole, DataDir, FileSource, Lab, LabClusterConfig, LabComponentsConfig,
+    LabConfig, LabError, LabPaths, LabPresetsConfig, NodePools, ObjectFile, PresetsFolder,
+    RequestLimits, StartRecord,
 };
 use kueue_lab_presets::SaveReview;
 use kueue_lab_tui_backend::{LabDemos, serve_demos};
@@ -298,33 +299,39 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
     let review = review.map(|review| Arc::new(review) as Arc<dyn SaveReview>);
     let config = LabConfig {
         clock,
-        review,
-        remote,
-        data,
-        from,
-        is_imported,
-        snapshot: None,
         entropy: Entropy::from_os(),
-        presets: paths.presets.path().to_owned(),
-        preset: preset.filter(|_| controllers),
-        preset_must_be_valid: !with_tui,
-        watch: controllers,
-        force_conflicts: false,
-        port: Some(args.port),
-        request_limits,
-        host_addresses: HostAddresses::with_ports(args.allow_host_ports),
-        shutdown_delay: Duration::from_secs(args.shutdown_delay_duration),
-        nodes,
-        nodes_file: nodes_file.filter(|_| controllers),
-        nodes_of_presets: args.nodes.is_none(),
-        kueue,
-        operators: !args.no_operators,
-        controller: args.controller == ControllerChoice::KueueLab,
-        controllers,
-        external_clients: true,
-        role: match controllers {
-            true => args.workers.role(),
-            false => ClusterRole::Single,
+        cluster: LabClusterConfig {
+            remote,
+            data,
+            from,
+            is_imported,
+            snapshot: None,
+            port: Some(args.port),
+            request_limits,
+            host_addresses: HostAddresses::with_ports(args.allow_host_ports),
+            shutdown_delay: Duration::from_secs(args.shutdown_delay_duration),
+            external_clients: true,
+            role: match controllers {
+                true => args.workers.role(),
+                false => ClusterRole::Single,
+            },
+        },
+        presets: LabPresetsConfig {
+            folder: paths.presets.path().to_owned(),
+            active: preset.filter(|_| controllers),
+            must_be_valid: !with_tui,
+            force_conflicts: false,
+            watch: controllers,
+            review,
+        },
+        components: LabComponentsConfig {
+            nodes,
+            nodes_file: nodes_file.filter(|_| controllers),
+            nodes_of_presets: args.nodes.is_none(),
+            kueue,
+            operators: !args.no_operators,
+            controller: args.controller == ControllerChoice::KueueLab,
+            controllers,
         },
     };
     let lab = match start_lab(config, &shutdown).await? {

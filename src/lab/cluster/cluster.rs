@@ -48,7 +48,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The port is in use, or TLS cannot be set up.
-    pub async fn open(&mut self) -> Result<(), ClusterError> {
+    pub async fn open(&self) -> Result<(), ClusterError> {
         match self {
             Self::Embedded(embedded) => embedded.open().await,
             Self::Remote(_) => Ok(()),
@@ -83,7 +83,7 @@ impl Cluster {
     }
 
     /// Closes the listener and waits for active requests.
-    pub async fn close(&mut self) {
+    pub async fn close(&self) {
         match self {
             Self::Embedded(embedded) => embedded.close().await,
             Self::Remote(_) => {}
@@ -101,7 +101,7 @@ impl Cluster {
 
     /// Makes all writes to an embedded cluster durable and releases its data directory. All clients have
     /// stopped.
-    pub fn close_storage(self) {
+    pub fn close_storage(&self) {
         match self {
             Self::Embedded(embedded) => embedded.close_storage(),
             Self::Remote(_) => {}

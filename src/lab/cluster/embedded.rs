@@ -1,10 +1,11 @@
 //! A cluster inside this process: the embedded API server with its plugins.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Client;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::ClusterError;
@@ -58,9 +59,19 @@ pub struct EmbeddedCluster {
     name: String,
     port: u16,
     shutdown_delay: Duration,
-    data: Option<Box<DataDir>>,
+    data: Mutex<Option<Box<DataDir>>>,
     is_restored: bool,
-    serving: Option<ServingHandle>,
+    /// Set when the listener is opened.
+    access: OnceLock<ExternalAccess>,
+    /// The listener while it is open.
+    serving: Mutex<Option<ServingHandle>>,
+}
+
+/// How clients outside of the process reach the API server.
+struct ExternalAccess {
+    kubeconfig: String,
+    /// The certificate (PEM) of the authority of the server's certificate.
+    authority: String,
 }
 
 impl EmbeddedCluster {
@@ -105,8 +116,9 @@ impl EmbeddedCluster {
             name: config.name,
             port: config.port,
             shutdown_delay: config.shutdown_delay,
-            data: config.data.map(Box::new),
-            serving: None,
+            data: Mutex::new(config.data.map(Box::new)),
+            access: OnceLock::new(),
+            serving: Mutex::default(),
         })
     }
 
@@ -126,7 +138,7 @@ impl EmbeddedCluster {
     ) -> Result<Self, LoadObjectError> {
         if let Err(error) = self.server.load_objects(objects, unknown_fields).await {
             self.server.close_storage();
-            if let Some(data) = self.data.take()
+            if let Some(data) = self.data.lock().take()
                 && let Err(error) = data.remove_new()
             {
                 tracing::error!("{error}");
@@ -178,8 +190,8 @@ impl EmbeddedCluster {
         self.is_restored
     }
 
-    pub(super) async fn open(&mut self) -> Result<(), ClusterError> {
-        let last = self.data.as_ref().map_or(0, |data| data.port());
+    pub(super) async fn open(&self) -> Result<(), ClusterError> {
+        let last = self.data.lock().as_ref().map_or(0, |data| data.port());
         let serving = match self.port {
             0 if last > 0 => match self.serve(last).await {
                 // The kubeconfigs of the last run are not valid then.
@@ -191,13 +203,17 @@ impl EmbeddedCluster {
             },
             port => self.serve(port).await?,
         };
-        if let Some(data) = &mut self.data
+        if let Some(data) = &mut *self.data.lock()
             && let Err(error) = data.set_port(serving.addr().port())
         {
             // The cluster can be used nevertheless, such as to delete objects on a full disk.
             tracing::warn!("{error}; the next start may take another port");
         }
-        self.serving = Some(serving);
+        self.access.get_or_init(|| ExternalAccess {
+            kubeconfig: serving.kubeconfig().to_owned(),
+            authority: serving.certificate_authority_pem().to_owned(),
+        });
+        *self.serving.lock() = Some(serving);
         Ok(())
     }
 
@@ -217,17 +233,16 @@ impl EmbeddedCluster {
     }
 
     pub(super) fn authority(&self) -> Option<&str> {
-        self.serving
-            .as_ref()
-            .map(ServingHandle::certificate_authority_pem)
+        self.access.get().map(|access| &*access.authority)
     }
 
     pub(super) fn kubeconfig(&self) -> Option<&str> {
-        self.serving.as_ref().map(ServingHandle::kubeconfig)
+        self.access.get().map(|access| &*access.kubeconfig)
     }
 
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
-        let Some(serving) = &self.serving else {
+        let serving = self.serving.lock();
+        let Some(serving) = &*serving else {
             return Ok(());
         };
         serving
@@ -238,8 +253,9 @@ impl EmbeddedCluster {
             })
     }
 
-    pub(super) async fn close(&mut self) {
-        if let Some(serving) = self.serving.take() {
+    pub(super) async fn close(&self) {
+        let serving = self.serving.lock().take();
+        if let Some(serving) = serving {
             serving.shutdown().await;
         }
     }
@@ -250,8 +266,8 @@ impl EmbeddedCluster {
     }
 
     /// Makes all writes durable and releases the data directory. All clients have stopped.
-    pub(super) fn close_storage(self) {
+    pub(super) fn close_storage(&self) {
         self.server.close_storage();
-        drop(self.data);
+        drop(self.data.lock().take());
     }
 }

@@ -17,19 +17,56 @@ use kueue_lab_presets::SaveReview;
 
 /// Configuration of a lab.
 pub struct LabConfig {
-    /// The existing cluster to run on; `None` for an embedded cluster.
-    pub remote: Option<RemoteCluster>,
     /// Lab time.
     pub clock: Clock,
     /// Source of randomness.
     pub entropy: Entropy,
+    /// The cluster, its first objects and its clients.
+    pub cluster: LabClusterConfig,
+    /// The folder of presets and how they are applied.
+    pub presets: LabPresetsConfig,
+    /// What runs on the cluster.
+    pub components: LabComponentsConfig,
+}
+
+/// Configuration of the cluster of a lab.
+pub struct LabClusterConfig {
+    /// The existing cluster to run on; `None` for an embedded cluster. Then the other fields are ignored.
+    pub remote: Option<RemoteCluster>,
+    /// Loopback port for external clients, 0 for any; `None` for no listener.
+    pub port: Option<u16>,
+    /// The limits of requests.
+    pub request_limits: RequestLimits,
+    /// The addresses of this machine that objects may name.
+    pub host_addresses: HostAddresses,
+    /// The time at shutdown in which `/readyz` fails and requests of external clients are still served.
+    pub shutdown_delay: Duration,
+    /// The data directory; `None` to keep objects in memory only.
+    pub data: Option<DataDir>,
+    /// The objects to load into a new cluster before anything else runs.
+    pub from: Option<ObjectFile>,
+    /// Whether the objects of the data directory are those of an imported cluster, as those of `from` can be.
+    pub is_imported: bool,
+    /// The state to start from: that of a lab in memory with the same configuration.
+    pub snapshot: Option<Arc<LabSnapshot>>,
+    /// Whether others than the parts of the lab read the objects. Otherwise objects for them do not exist (Kueue's
+    /// roles and webhook configurations, Preset objects), no Lease of a leader is held, and nodes renew theirs once
+    /// an hour.
+    pub external_clients: bool,
+    /// Whether the cluster has worker clusters, or is one.
+    pub role: ClusterRole,
+}
+
+/// Configuration of the presets of a lab.
+#[derive(Clone)]
+pub struct LabPresetsConfig {
     /// The presets folder.
-    pub presets: PathBuf,
+    pub folder: PathBuf,
     /// The initial preset; `None` applies no preset.
-    pub preset: Option<String>,
+    pub active: Option<String>,
     /// Whether an invalid initial preset is an error. Otherwise the lab starts without it and applies it
     /// when it is corrected.
-    pub preset_must_be_valid: bool,
+    pub must_be_valid: bool,
     /// Whether presets take over fields of other clients, as `kubectl apply --server-side --force-conflicts` does:
     /// for copies of a cluster.
     pub force_conflicts: bool,
@@ -37,24 +74,11 @@ pub struct LabConfig {
     pub watch: bool,
     /// Plans each save of the active preset.
     pub review: Option<Arc<dyn SaveReview>>,
-    /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an
-    /// existing cluster.
-    pub port: Option<u16>,
-    /// The limits of requests to an embedded cluster.
-    pub request_limits: RequestLimits,
-    /// The addresses of this machine that objects of an embedded cluster may name.
-    pub host_addresses: HostAddresses,
-    /// The time at shutdown in which `/readyz` of the embedded cluster fails and requests of external
-    /// clients are still served.
-    pub shutdown_delay: Duration,
-    /// The data directory of an embedded cluster; `None` to keep it in memory only.
-    pub data: Option<DataDir>,
-    /// The objects to load into a new embedded cluster before anything else runs.
-    pub from: Option<ObjectFile>,
-    /// Whether the objects of the data directory are those of an imported cluster, as those of `from` can be.
-    pub is_imported: bool,
-    /// The state to start from: that of a lab in memory with the same configuration.
-    pub snapshot: Option<Arc<LabSnapshot>>,
+}
+
+/// Configuration of what runs on the cluster of a lab.
+#[derive(Clone)]
+pub struct LabComponentsConfig {
     /// The node pools.
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.
@@ -74,41 +98,38 @@ pub struct LabConfig {
     /// scheduler, nodes and kubelets. Without them it serves the objects of its data directory, so that one that
     /// makes a controller abort or hang can be deleted. Ignored on an existing cluster.
     pub controllers: bool,
-    /// Whether others than the parts of the lab read the objects of an embedded cluster. Otherwise objects
-    /// for them do not exist (Kueue's roles and webhook configurations, Preset objects), no Lease of a
-    /// leader is held, and nodes renew theirs once an hour.
-    pub external_clients: bool,
-    /// Whether an embedded cluster has worker clusters, or is one.
-    pub role: ClusterRole,
 }
 
 impl LabConfig {
-    /// Whether the admission controller runs.
-    pub(crate) fn runs_kueue(&self) -> bool {
-        self.controller && (self.controllers || self.remote.is_some())
-    }
-
     /// Whether labs of this configuration can start from a [`LabSnapshot`]: nothing outside of the lab takes
     /// part, and no part keeps state that is not in its objects.
     pub(crate) fn starts_from_snapshots(&self) -> bool {
-        let is_alone = self.remote.is_none() && self.port.is_none() && !self.external_clients;
-        let is_in_memory = self.data.is_none() && self.from.is_none();
-        is_alone && is_in_memory && !self.watch && self.role == ClusterRole::Single
+        let cluster = &self.cluster;
+        let is_alone =
+            cluster.remote.is_none() && cluster.port.is_none() && !cluster.external_clients;
+        let is_in_memory = cluster.data.is_none() && cluster.from.is_none();
+        let is_single = cluster.role == ClusterRole::Single;
+        is_alone && is_in_memory && !self.presets.watch && is_single
     }
 
     /// An embedded cluster with `clock`, in memory only: operators and controller run, nothing listens,
     /// no preset is active, presets are not watched and there are no nodes.
     pub fn embedded(clock: Clock, entropy: Entropy, presets: impl Into<PathBuf>) -> Self {
         Self {
-            remote: None,
             clock,
             entropy,
-            presets: presets.into(),
-            preset: None,
-            preset_must_be_valid: true,
-            force_conflicts: false,
-            watch: false,
-            review: None,
+            cluster: LabClusterConfig::default(),
+            presets: LabPresetsConfig::of_folder(presets),
+            components: LabComponentsConfig::default(),
+        }
+    }
+}
+
+impl Default for LabClusterConfig {
+    /// An embedded cluster in memory only, to which nothing listens.
+    fn default() -> Self {
+        Self {
+            remote: None,
             port: None,
             request_limits: RequestLimits::default(),
             host_addresses: HostAddresses::default(),
@@ -117,6 +138,30 @@ impl LabConfig {
             from: None,
             is_imported: false,
             snapshot: None,
+            external_clients: true,
+            role: ClusterRole::default(),
+        }
+    }
+}
+
+impl LabPresetsConfig {
+    /// No preset of the folder is active, and its files are not watched.
+    pub fn of_folder(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            active: None,
+            must_be_valid: true,
+            force_conflicts: false,
+            watch: false,
+            review: None,
+        }
+    }
+}
+
+impl Default for LabComponentsConfig {
+    /// Operators and controller run, without nodes.
+    fn default() -> Self {
+        Self {
             nodes: NodePools::default(),
             nodes_file: None,
             nodes_of_presets: true,
@@ -124,8 +169,6 @@ impl LabConfig {
             operators: true,
             controller: true,
             controllers: true,
-            external_clients: true,
-            role: ClusterRole::default(),
         }
     }
 }

@@ -18,15 +18,20 @@ pub(crate) async fn embedded_cluster(
     gates: &CurrentGates,
     ca_bundle: &CaBundle,
 ) -> Result<EmbeddedCluster, LabError> {
-    let snapshot = config.snapshot.as_ref();
+    let snapshot = config.cluster.snapshot.as_ref();
     let cluster = EmbeddedCluster::new(EmbeddedConfig {
-        name: config.role.worker_name().unwrap_or(DEFAULT_NAME).to_owned(),
+        name: config
+            .cluster
+            .role
+            .worker_name()
+            .unwrap_or(DEFAULT_NAME)
+            .to_owned(),
         clock: config.clock.clone(),
         entropy: config.entropy.clone(),
-        port: config.port.unwrap_or_default(),
-        request_limits: config.request_limits,
-        host_addresses: config.host_addresses.clone(),
-        shutdown_delay: config.shutdown_delay,
+        port: config.cluster.port.unwrap_or_default(),
+        request_limits: config.cluster.request_limits,
+        host_addresses: config.cluster.host_addresses.clone(),
+        shutdown_delay: config.cluster.shutdown_delay,
         admission: admission_plugins(config, gates, ca_bundle),
         converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
         // Those of a snapshot are in its state.
@@ -35,9 +40,9 @@ pub(crate) async fn embedded_cluster(
             None => preinstalled_kinds(config, ca_bundle),
         },
         snapshot: snapshot.map(|snapshot| snapshot.cluster.clone()),
-        data: config.data.take(),
+        data: config.cluster.data.take(),
     })?;
-    let Some(file) = &config.from else {
+    let Some(file) = &config.cluster.from else {
         return Ok(cluster);
     };
     let loaded = cluster
@@ -50,12 +55,12 @@ pub(crate) async fn embedded_cluster(
 fn preinstalled_kinds(config: &LabConfig, ca_bundle: &CaBundle) -> Vec<PreinstalledKind> {
     // Without controller and preset an installation of Kueue brings its own definitions: helm does
     // not adopt existing ones.
-    let mut kinds = match config.controller || config.preset.is_some() {
+    let mut kinds = match config.components.controller || config.presets.active.is_some() {
         true => kueue_crds::definitions(ca_bundle),
         false => Vec::new(),
     };
     kinds.extend(lab_kinds::definitions());
-    if config.operators {
+    if config.components.operators {
         kinds.extend(operator_crds::definitions());
     }
     kinds
@@ -68,11 +73,11 @@ fn admission_plugins(
     ca_bundle: &CaBundle,
 ) -> Vec<Arc<dyn AdmissionPlugin>> {
     let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = Vec::new();
-    if config.controller {
+    if config.components.controller {
         plugins.push(Arc::new(kueue_webhooks::KueueWebhooks::new(gates.clone())));
         plugins.push(Arc::new(ManagerAdmission::new(ca_bundle.clone())));
     }
-    if config.operators {
+    if config.components.operators {
         plugins.push(Arc::new(OperatorWebhooks));
     }
     plugins

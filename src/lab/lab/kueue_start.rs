@@ -33,30 +33,30 @@ impl KueueStart {
     /// # Errors
     /// The configuration cannot be written as a file, or that of the objects to start from cannot be loaded.
     pub(crate) fn new(config: &mut LabConfig, settings: &PresetSettings) -> Result<Self, LabError> {
-        let ignores_presets = match config {
-            LabConfig { kueue: Some(_), .. } => Some("--config names the configuration"),
-            LabConfig {
-                remote: Some(_), ..
-            } => Some(
+        let (cluster, components) = (&config.cluster, &mut config.components);
+        let ignores_presets = if components.kueue.is_some() {
+            Some("--config names the configuration")
+        } else if cluster.remote.is_some() {
+            Some(
                 "on an existing cluster the configuration is that of --config; start the lab with --config and this file",
-            ),
-            LabConfig {
-                controller: false, ..
-            } => Some("this lab runs no controller"),
-            _ => None,
+            )
+        } else if !components.controller {
+            Some("this lab runs no controller")
+        } else {
+            None
         };
-        let has_flag = config.kueue.is_some();
-        let host = match config.remote {
+        let has_flag = components.kueue.is_some();
+        let host = match cluster.remote {
             Some(_) => HostConfiguration::of_manager(),
             None => HostConfiguration::of_embedded_cluster(),
         };
         host.set(
-            config
+            components
                 .kueue
                 .as_ref()
                 .map(|flag| (&flag.configuration, &flag.gates)),
         );
-        let (given, base) = match (config.kueue.take(), &config.from) {
+        let (given, base) = match (components.kueue.take(), &cluster.from) {
             // Those of the cluster from which the lab starts.
             (None, Some(from)) => (
                 from.configuration().map_err(LabError::ObjectFile)?,

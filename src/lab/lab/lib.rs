@@ -3,7 +3,8 @@
 //!
 //! Start order: admission plugins and kinds are registered before the first client; controller and
 //! machines start their watches before presets create queues; the listener for external clients
-//! opens last.
+//! opens last. [`LabStart`](lab_start::LabStart) has the stages; the started parts are stopped in reverse order, also by a
+//! start that fails.
 
 mod ca_bundle;
 mod cluster_role;
@@ -12,6 +13,7 @@ mod configuration_changes;
 #[cfg_attr(not(feature = "containers"), path = "without_containers.rs")]
 mod containers;
 mod embedded_cluster;
+mod embedded_lab;
 mod error;
 mod existing_worker;
 mod explanation_server;
@@ -27,7 +29,9 @@ mod kueue_start;
 mod kueue_webhooks;
 mod lab;
 mod lab_kinds;
+mod lab_parts;
 mod lab_snapshot;
+mod lab_start;
 mod lint_nodes;
 mod node_pool_sources;
 mod node_pools_reloader;
@@ -38,8 +42,10 @@ mod paths;
 mod preflight;
 mod preset_lab_settings;
 mod remote;
+mod remote_lab;
 mod sample_capacity;
 mod shipped;
+mod started_parts;
 mod validate_preset;
 mod virtual_lab;
 mod visibility_server;
@@ -48,7 +54,7 @@ mod worker_clusters;
 mod workers;
 
 pub use cluster_role::ClusterRole;
-pub use config::LabConfig;
+pub use config::{LabClusterConfig, LabComponentsConfig, LabConfig, LabPresetsConfig};
 pub use containers::container_limits;
 pub use error::LabError;
 pub use explanation_server::{

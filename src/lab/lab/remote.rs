@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::LabError;
@@ -26,15 +27,22 @@ const AUTHENTICATION: &str = "extension-apiserver-authentication";
 /// Prefix of the identities of labs in leader election.
 pub const IDENTITY_PREFIX: &str = "kueue-lab_";
 
+/// The controller of a lab that has become the leader.
+pub(super) struct Leadership {
+    pub(super) controller: Controller,
+    /// Whether it leads, from then on.
+    pub(super) role: watch::Receiver<InstanceRole>,
+}
+
 /// Installs the controller's objects and waits until it leads, as long as another instance leads
-/// and `stop` is not cancelled.
+/// and `stop` is not cancelled. Returns what runs the controller as well.
 pub(super) async fn start_leading(
     remote: &RemoteCluster,
     clock: &Clock,
     entropy: &Entropy,
     kueue: &ControllerConfig,
     stop: &CancellationToken,
-) -> Result<(Operator, Controller), LabError> {
+) -> Result<(Operator, Leadership), LabError> {
     let reach = reach(remote);
     if reach.is_none() {
         tracing::warn!("{WITHOUT_WEBHOOKS}");
@@ -59,7 +67,10 @@ pub(super) async fn start_leading(
         () = stop.cancelled() => Err(LabError::Interrupted),
     };
     match led {
-        Ok(controller) => Ok((operator, controller)),
+        Ok(controller) => {
+            let role = operator.role();
+            Ok((operator, Leadership { controller, role }))
+        }
         Err(error) => {
             operator.stop().await;
             Err(error)
@@ -70,13 +81,12 @@ pub(super) async fn start_leading(
 /// Pauses machines and presets while another lab leads: a node must not have two kubelets, nor a
 /// queue two presets folders.
 pub(super) fn pause_when_not_leading(
-    operator: &Operator,
+    mut role: watch::Receiver<InstanceRole>,
     context: &Context,
     machines: &Arc<Machines>,
     presets: &Arc<Presets>,
 ) {
-    let (mut role, machines) = (operator.role(), machines.clone());
-    let presets = presets.clone();
+    let (machines, presets) = (machines.clone(), presets.clone());
     context.tasks.spawn("role", async move {
         loop {
             let leads = matches!(&*role.borrow_and_update(), InstanceRole::Leader(_));

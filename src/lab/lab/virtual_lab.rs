@@ -150,10 +150,9 @@ impl VirtualLab {
         let Some(snapshot) = &self.snapshot else {
             return configure(Clock::virtual_from(self.start), Entropy::seeded(self.seed));
         };
-        LabConfig {
-            snapshot: Some(snapshot.clone()),
-            ..configure(Clock::virtual_from(snapshot.time), snapshot.entropy())
-        }
+        let mut config = configure(Clock::virtual_from(snapshot.time), snapshot.entropy());
+        config.cluster.snapshot = Some(snapshot.clone());
+        config
     }
 
     /// Waits until a run is done, and no longer than the deadline; returns whether it is late.

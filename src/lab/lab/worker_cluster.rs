@@ -4,7 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::cluster_role::ClusterRole;
-use crate::config::LabConfig;
+use crate::config::{LabClusterConfig, LabComponentsConfig, LabConfig, LabPresetsConfig};
 use crate::error::LabError;
 use crate::lab::Lab;
 use crate::workers::{EmbeddedWorker, WorkerNetwork, kubeconfig_without_listener};
@@ -25,7 +25,12 @@ impl WorkerCluster {
     /// # Errors
     /// The lab does not start.
     pub(crate) async fn start(config: LabConfig) -> Result<Self, LabError> {
-        let name = config.role.worker_name().unwrap_or_default().to_owned();
+        let name = config
+            .cluster
+            .role
+            .worker_name()
+            .unwrap_or_default()
+            .to_owned();
         let lab = start_lab(config).await?;
         Ok(Self {
             kubeconfig: match lab.cluster().kubeconfig() {
@@ -52,34 +57,29 @@ impl WorkerCluster {
 
 /// The configuration of a worker: that of the manager without workers, with a port of its own.
 pub(crate) fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
+    let cluster = &config.cluster;
     LabConfig {
-        remote: None,
         clock: config.clock.clone(),
         entropy: config.entropy.clone(),
-        presets: config.presets.clone(),
-        preset: config.preset.clone(),
-        force_conflicts: config.force_conflicts,
-        preset_must_be_valid: config.preset_must_be_valid,
-        watch: config.watch,
-        review: None,
-        port: config.port.map(|_| 0),
-        request_limits: config.request_limits,
-        host_addresses: config.host_addresses.of_another_cluster(),
-        shutdown_delay: config.shutdown_delay,
-        data: None,
-        from: None,
-        is_imported: false,
-        snapshot: None,
-        nodes: config.nodes.clone(),
-        nodes_file: config.nodes_file.clone(),
-        nodes_of_presets: config.nodes_of_presets,
-        kueue: config.kueue.clone(),
-        operators: config.operators,
-        controller: true,
-        controllers: true,
-        external_clients: config.external_clients,
-        role: ClusterRole::Worker {
-            name: name.to_owned(),
+        cluster: LabClusterConfig {
+            port: cluster.port.map(|_| 0),
+            request_limits: cluster.request_limits,
+            host_addresses: cluster.host_addresses.of_another_cluster(),
+            shutdown_delay: cluster.shutdown_delay,
+            external_clients: cluster.external_clients,
+            role: ClusterRole::Worker {
+                name: name.to_owned(),
+            },
+            ..LabClusterConfig::default()
+        },
+        presets: LabPresetsConfig {
+            review: None,
+            ..config.presets.clone()
+        },
+        components: LabComponentsConfig {
+            controller: true,
+            controllers: true,
+            ..config.components.clone()
         },
     }
 }

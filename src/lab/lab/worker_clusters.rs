@@ -47,15 +47,15 @@ struct Shared {
 impl WorkerClusters {
     /// No worker clusters yet, for a lab with this configuration.
     pub(crate) fn new(config: &LabConfig) -> Self {
-        let is_embedded = config.remote.is_none() && config.controller;
-        let may_have_workers = is_embedded && config.role.may_have_workers();
+        let is_embedded = config.cluster.remote.is_none() && config.components.controller;
+        let may_have_workers = is_embedded && config.cluster.role.may_have_workers();
         Self(Arc::new(Shared {
             template: may_have_workers.then(|| worker_config(config, "")),
-            of_presets: may_have_workers && config.role == ClusterRole::Single,
+            of_presets: may_have_workers && config.cluster.role == ClusterRole::Single,
             running: RwLock::default(),
             existing: RwLock::default(),
-            clients: EmbeddedWorkerClients::new(config.host_addresses.clone()),
-            host_addresses: config.host_addresses.clone(),
+            clients: EmbeddedWorkerClients::new(config.cluster.host_addresses.clone()),
+            host_addresses: config.cluster.host_addresses.clone(),
             changing: Mutex::default(),
             changes: watch::Sender::default(),
         }))
@@ -63,8 +63,8 @@ impl WorkerClusters {
 
     /// The workers at the start: those of the configuration, or of `clusters.yaml` of the first preset. An
     /// invalid file is reported when the preset is applied.
-    pub(crate) fn first(&self, config: &LabConfig, settings: &PresetSettings) -> WorkersOfPreset {
-        match (&config.role, &settings.clusters) {
+    pub(crate) fn first(&self, role: &ClusterRole, settings: &PresetSettings) -> WorkersOfPreset {
+        match (role, &settings.clusters) {
             (ClusterRole::Manager { workers }, _) => WorkersOfPreset::embedded(*workers),
             (_, Some(file)) if self.0.of_presets => read_workers(file).unwrap_or_default(),
             _ => WorkersOfPreset::default(),
@@ -199,7 +199,7 @@ impl WorkerClusters {
             let kept = wanted.embedded.min(running.len());
             running.split_off(kept)
         };
-        let with_preset = |config: &mut LabConfig| config.preset = Some(preset.to_owned());
+        let with_preset = |config: &mut LabConfig| config.presets.active = Some(preset.to_owned());
         if let Err(error) = self.start_until(wanted.embedded, with_preset).await {
             lines.push(format!("a worker cluster does not start: {error}"));
         }

@@ -193,15 +193,16 @@ pub(super) fn copy<T: Send>(
         deadline: Some(DEADLINE),
         ..VirtualLab::default()
     };
-    let config = |clock, entropy| LabConfig {
-        from: Some(objects),
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, folder);
+        config.cluster.from = Some(objects);
         // The nodes are those of the cluster.
-        nodes_of_presets: false,
+        config.components.nodes_of_presets = false;
         // The objects are those of others: the plan is that of an apply by their owner.
-        force_conflicts: true,
+        config.presets.force_conflicts = true;
         // Neither copy has worker clusters: their kubeconfigs are not imported.
-        role: ClusterRole::WithoutWorkers,
-        ..LabConfig::embedded(clock, entropy, folder)
+        config.cluster.role = ClusterRole::WithoutWorkers;
+        config
     };
     Ok(lab.run(config, function)?)
 }

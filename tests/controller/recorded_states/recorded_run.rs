@@ -73,12 +73,11 @@ pub(super) fn replay<F: Future<Output = ()>>(
         std::fs::create_dir(presets.path().join("recorded")).unwrap();
         std::fs::write(presets.path().join("recorded/common.yaml"), common).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let config = LabConfig {
-            preset: Some("recorded".into()),
-            nodes: nodes(),
-            operators: false,
-            ..LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets.path())
-        };
+        let mut config = LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets.path());
+        config.presets.active = Some("recorded".into());
+        config.components.nodes = nodes();
+        config.components.operators = false;
+
         let lab = Lab::start(config).await.unwrap();
         let run = RecordedRun {
             client: lab.client(),

@@ -105,14 +105,15 @@ impl CaseRunner<'_> {
     pub(super) fn run(&self, file: &TestFile, case: &TestCase) -> CaseResult {
         let started = Instant::now();
         let operators = case.scenario.steps.iter().any(needs_operators);
-        let configure = |clock, entropy| LabConfig {
-            preset: Some(file.preset.clone()),
-            nodes: file.nodes.clone().unwrap_or_else(NodePools::built_in),
-            nodes_of_presets: file.nodes.is_none(),
-            kueue: file.kueue.clone(),
-            external_clients: false,
-            operators,
-            ..LabConfig::embedded(clock, entropy, &file.presets)
+        let configure = |clock, entropy| {
+            let mut config = LabConfig::embedded(clock, entropy, &file.presets);
+            config.presets.active = Some(file.preset.clone());
+            config.components.nodes = file.nodes.clone().unwrap_or_else(NodePools::built_in);
+            config.components.nodes_of_presets = file.nodes.is_none();
+            config.components.kueue = file.kueue.clone();
+            config.cluster.external_clients = false;
+            config.components.operators = operators;
+            config
         };
         let lab = VirtualLab {
             seed: file.seed,
