@@ -12,7 +12,7 @@ use kube::runtime::watcher::Config;
 use kueue_lab_codec::Codec;
 
 use super::indexed_store::{AnyObject, Change, Entry, IndexFunc};
-use super::raw_informer::RawInformer;
+use super::raw_informer::{ObservedWrite, RawInformer};
 use super::raw_object::RawObject;
 use super::watcher::watch_raw;
 use super::{Api, Context, ObjectKey};
@@ -123,6 +123,12 @@ impl<K: Send + Sync + 'static> Informer<K> {
     /// Whether the initial list is in the cache.
     pub fn has_synced(&self) -> bool {
         self.raw.synced.get()
+    }
+
+    /// Whether the cache has a write of another client, or a later one of that object, and the event handlers were
+    /// called with it. Not for handlers, which would wait for themselves.
+    pub fn has_observed(&self, key: &ObjectKey, write: ObservedWrite) -> bool {
+        self.raw.has_observed(key, write)
     }
 
     /// Adds an event handler. It is called with every change after the cache is updated, and at

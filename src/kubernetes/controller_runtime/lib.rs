@@ -38,6 +38,7 @@ pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
 pub use object_references::{controller_of, controller_reference, object_reference};
 pub use ordered_watch::OrderedWatch;
+pub use raw_informer::ObservedWrite;
 pub use tasks::Tasks;
 pub use watcher::{WatchError, shared_watcher, value_watcher, watcher};
 pub use work_queue::{ReconcileResult, WorkQueue};

@@ -21,6 +21,15 @@ pub(super) type ResourceEventHandler = Box<dyn Fn(&Change<AnyObject>) + Send + S
 /// Decodes an object.
 pub(super) type DecodeFunc = fn(&RawObject) -> serde_json::Result<Entry>;
 
+/// A write of another client, by resource versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservedWrite {
+    /// The version that a create, update or patch returned.
+    Applied(u64),
+    /// The last version before a deletion.
+    Deleted(u64),
+}
+
 /// A cache of objects and the event handlers of its changes.
 pub(super) struct RawInformer {
     /// The kind, for logs.
@@ -70,6 +79,26 @@ impl RawInformer {
         if is_newer {
             let change = self.store.write().put(entry);
             notify_handlers(&handlers, &change);
+        }
+    }
+
+    /// See [`Informer::has_observed`](super::Informer::has_observed).
+    pub(super) fn has_observed(&self, key: &ObjectKey, write: ObservedWrite) -> bool {
+        // Locked while a change is delivered.
+        let _delivered = self.handlers.lock();
+        let cached = self
+            .store
+            .read()
+            .get(key)
+            .map(|entry| entry.resource_version);
+        match (write, cached) {
+            (ObservedWrite::Applied(version), Some(cached)) => cached >= version,
+            // Deleted since.
+            (ObservedWrite::Applied(version), None) => {
+                self.latest_resource_version.load(Ordering::Acquire) >= version
+            }
+            (ObservedWrite::Deleted(version), Some(cached)) => cached > version,
+            (ObservedWrite::Deleted(_), None) => true,
         }
     }
 

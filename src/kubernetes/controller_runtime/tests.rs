@@ -146,6 +146,42 @@ fn the_handlers_of_an_informer_are_dropped_with_its_task() {
 }
 
 #[test]
+fn a_write_is_observed_when_the_handlers_were_called_with_it_or_a_later_one() {
+    virtual_runtime().unwrap().block_on(async {
+        let client = server();
+        let context = context(client.clone());
+        let api: Api<ConfigMap> = Api::namespaced(client, "default");
+        let maps = Informer::builder(api.clone()).start(&context);
+        maps.wait_for_cache_sync().await;
+        let (sender, mut handled) = mpsc::unbounded_channel();
+        maps.add_event_handler(move |change| sender.send(change.object().name_any()).unwrap());
+        let key = ObjectKey::new("default", "a");
+        let observed = |write| maps.has_observed(&key, write);
+        assert!(!observed(ObservedWrite::Applied(u64::MAX)));
+        assert!(
+            observed(ObservedWrite::Deleted(0)),
+            "it is not in the cache"
+        );
+
+        let params = PostParams::default();
+        let created = api.create(&params, &config_map("a", "red")).await.unwrap();
+        let version: u64 = created.resource_version().unwrap().parse().unwrap();
+        handled.recv().await.unwrap();
+        assert!(observed(ObservedWrite::Applied(version)));
+        assert!(!observed(ObservedWrite::Applied(version + 1)));
+        assert!(!observed(ObservedWrite::Deleted(version)));
+
+        api.delete("a", &DeleteParams::default()).await.unwrap();
+        handled.recv().await.unwrap();
+        assert!(observed(ObservedWrite::Deleted(version)));
+        assert!(
+            observed(ObservedWrite::Applied(version)),
+            "it was deleted since"
+        );
+    });
+}
+
+#[test]
 fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
     for streaming_lists in [false, true] {
         notifies_handlers_in_order(streaming_lists);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OwnedMutexGuard;
 
+use super::client_write::ClientWrite;
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
 use super::metric_events::{MetricEvent, MetricObservers};
@@ -90,6 +91,18 @@ impl ControllerContext {
     /// Waits for the end of the current scheduling cycle. No cycle runs until the guard is dropped.
     pub async fn hold_scheduling(&self) -> OwnedMutexGuard<()> {
         self.0.scheduling.clone().lock_owned().await
+    }
+
+    /// Waits until the engine has observed writes of other clients, by their informers. Writes of kinds that the
+    /// engine does not watch count as observed.
+    pub async fn wait_until_observed(&self, writes: &[ClientWrite]) {
+        let mut changes = self.engine_changes();
+        while !writes
+            .iter()
+            .all(|write| self.informers.have_observed(write))
+        {
+            changes.changed().await;
+        }
     }
 
     /// The loops of scheduling attempts that are detected now.

@@ -10,6 +10,7 @@
 //! defaulting and validation of jobs.
 
 mod admission_checks;
+mod client_write;
 mod concurrent_admission;
 mod constants;
 mod controller_context;
@@ -37,6 +38,7 @@ mod worker_clients;
 mod workload_patching;
 
 pub use admission_checks::validate_kubeconfig;
+pub use client_write::ClientWrite;
 pub use controller_context::ControllerContext;
 pub use host_configuration::HostConfiguration;
 pub use informers::Informers;

@@ -10,10 +10,12 @@ use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
 use crate::worker_clusters::WorkerClusters;
 use kueue_lab_api::config::{CONFIG_MAP_KEY, Configuration, FeatureGates, load};
+use kueue_lab_controller::ClientWrite;
+use kueue_lab_controller_runtime::{ObjectKey, ObservedWrite};
 use kueue_lab_nodes::NodePools;
 use kueue_lab_presets::{
-    Finding, IgnoredSettings, LabNode, LabSettings, PresetSettings, Sample, SchedulingHold,
-    SourceFile, WorkersOfPreset,
+    Finding, IgnoredSettings, LabNode, LabSettings, ObjectWrite, PresetSettings, Sample,
+    SchedulingHold, SourceFile, WorkersOfPreset,
 };
 
 /// A configuration and its text.
@@ -124,6 +126,25 @@ pub(crate) fn read_pools(file: &SourceFile) -> Option<NodePools> {
     NodePools::parse(std::str::from_utf8(&file.bytes).ok()?).ok()
 }
 
+/// A write as the controller observes it.
+fn client_write(write: &ObjectWrite) -> ClientWrite {
+    let ObjectWrite {
+        key,
+        resource_version,
+        is_deletion,
+    } = write;
+    ClientWrite {
+        group: key.group.clone(),
+        kind: key.kind.clone(),
+        key: ObjectKey::new(key.namespace.clone().unwrap_or_default(), &key.name),
+        write: if *is_deletion {
+            ObservedWrite::Deleted(*resource_version)
+        } else {
+            ObservedWrite::Applied(*resource_version)
+        },
+    }
+}
+
 /// The configuration of a checked file.
 fn read_configuration(file: &SourceFile) -> Option<ConfigurationText> {
     let loaded = load(std::str::from_utf8(&file.bytes).ok()?).ok()?;
@@ -172,6 +193,13 @@ impl LabSettings for PresetLabSettings {
         let clusters = settings.clusters.as_ref();
         lines.extend(workers.apply(preset, clusters, manager).await);
         lines
+    }
+
+    async fn wait_until_observed(&self, writes: &[ObjectWrite]) {
+        if let Some(controller) = &self.controller {
+            let writes: Vec<ClientWrite> = writes.iter().map(client_write).collect();
+            controller.get().shared().wait_until_observed(&writes).await;
+        }
     }
 
     async fn hold_scheduling(&self) -> SchedulingHold {

@@ -5,7 +5,7 @@ use kueue_lab_api::config::{Configuration, FeatureGates};
 
 use super::clusters_file::WorkersOfPreset;
 use super::preset_settings::PresetSettings;
-use super::{Finding, LabNode, Sample, SourceFile};
+use super::{Finding, LabNode, ObjectWrite, Sample, SourceFile};
 
 /// The configuration of a lab without `kueue.yaml`.
 #[derive(Clone, Debug)]
@@ -58,6 +58,9 @@ pub trait LabSettings: Send + Sync {
     /// Applies checked settings of a preset; settings that are absent become those of the lab. Returns one
     /// line for each change.
     async fn apply(&self, preset: &str, settings: &PresetSettings) -> Vec<String>;
+
+    /// Waits until the controllers have observed writes of the preset.
+    async fn wait_until_observed(&self, writes: &[ObjectWrite]);
 
     /// Holds the scheduler, so that it does not decide on a part of the changes of a preset. It resumes when
     /// the guard is dropped.

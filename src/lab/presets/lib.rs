@@ -26,6 +26,7 @@ mod lab_settings;
 mod lint;
 mod namespace_contents;
 mod object_key;
+mod object_write;
 mod parse;
 mod plan;
 mod preset_label;
@@ -53,6 +54,7 @@ pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read, read
 pub use lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings, SchedulingHold};
 pub use lint::{LINT_NAMES, LabNode};
 pub use object_key::ObjectKey;
+pub use object_write::ObjectWrite;
 pub use parse::{Manifest, ParsedPreset, parse};
 pub use plan::{Plan, plan};
 pub use preset_label::PRESET_LABEL;

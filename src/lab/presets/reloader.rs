@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::api_client::RequestError;
 use super::apply::{Applier, ApplyError};
-use super::check_preset::{check_in_cluster, check_preset};
+use super::check_preset::check_in_cluster;
 use super::cluster_objects::ClusterObjects;
 use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource};
@@ -17,14 +18,16 @@ use super::presets::{PresetsConfig, StartError};
 use super::presets_snapshot::PresetsSnapshot;
 use super::save_review::{ReviewedSave, SavedPreset, hold_save};
 use super::state_publisher::StatePublisher;
-use super::{Finding, ParsedPreset, SyncStatus};
+use super::unmanaged_objects::UnmanagedObjects;
+use super::{Finding, Manifest, ParsedPreset, SyncStatus};
 use kueue_lab_clock::Clock;
 use kueue_lab_yaml::Position;
 
 /// How long to wait for content in a file that has become empty.
 const EMPTY_FILE_GRACE: Duration = Duration::from_millis(60);
-/// How long the scheduler is held after the last object, until the controllers have observed it.
-const OBSERVED: Duration = Duration::from_millis(50);
+/// How long the scheduler is held at most until the controllers have observed a preset: their watches may be
+/// interrupted.
+const OBSERVATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay before a failed apply is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -54,6 +57,14 @@ impl IdleFlag {
     fn get(&self) -> bool {
         self.on.load(Ordering::SeqCst)
     }
+}
+
+/// A preset without errors.
+struct CheckedPreset {
+    manifests: Vec<Manifest>,
+    warnings: Vec<Finding>,
+    /// The objects of the cluster that it can reference.
+    unmanaged: Result<UnmanagedObjects, RequestError>,
 }
 
 /// Applies the files of the active preset.
@@ -251,12 +262,11 @@ impl Reloader {
 
     /// Applies a save, and plans its effects.
     async fn apply_save(&mut self, name: &str, source: PresetSource) {
-        let is_valid = || {
-            let lab = self.config.lab.as_deref();
-            let checked = check_preset(&source, &self.config.base, lab, &[]);
-            !checked.findings.iter().any(Finding::is_error)
+        let checked = match self.check(name, &source).await {
+            Ok(checked) => checked,
+            Err(findings) => return self.keep_last_good(findings),
         };
-        let review = self.config.review.clone().filter(|_| is_valid());
+        let review = self.config.review.clone();
         let holds = review.as_ref().is_some_and(|review| review.holds_saves());
         let plan = match review {
             Some(review) => {
@@ -301,7 +311,7 @@ impl Reloader {
             Some(Err(error)) => drop(failed(error)),
             None => {}
         }
-        if let Err(findings) = self.apply_preset(name, source).await {
+        if let Err(findings) = self.apply_checked(name, source, checked).await {
             self.keep_last_good(findings);
         }
     }
@@ -343,7 +353,16 @@ impl Reloader {
 
     /// Applies the files of the preset `name` and makes it the active one. On an error nothing changes.
     async fn apply_preset(&mut self, name: &str, source: PresetSource) -> Result<(), Vec<Finding>> {
-        let started = Instant::now();
+        let checked = self.check(name, &source).await?;
+        self.apply_checked(name, source, checked).await
+    }
+
+    /// Parses and checks the files of the preset `name` and its objects in the cluster.
+    async fn check(
+        &mut self,
+        name: &str,
+        source: &PresetSource,
+    ) -> Result<CheckedPreset, Vec<Finding>> {
         let lab = self.config.lab.as_deref();
         let nodes = match lab {
             Some(lab) => lab.nodes(source.settings.nodes.as_ref()).await,
@@ -360,12 +379,11 @@ impl Reloader {
         let ParsedPreset {
             mut manifests,
             findings,
-        } = check_in_cluster(&source, &self.config.base, lab, cluster);
-        let active = self.config.active.as_deref() == Some(name);
-        if active {
+        } = check_in_cluster(source, &self.config.base, lab, cluster);
+        if self.config.active.as_deref() == Some(name) {
             self.last_read = Some(source.clone());
         }
-        let (errors, mut warnings): (Vec<_>, Vec<_>) =
+        let (errors, warnings): (Vec<_>, Vec<_>) =
             findings.into_iter().partition(Finding::is_error);
         if !errors.is_empty() {
             return Err(errors);
@@ -373,6 +391,27 @@ impl Reloader {
         if let Some(adapt) = self.config.adapt {
             adapt(&mut manifests);
         }
+        Ok(CheckedPreset {
+            manifests,
+            warnings,
+            unmanaged,
+        })
+    }
+
+    /// Applies a preset without errors and makes it the active one. On an error nothing changes.
+    async fn apply_checked(
+        &mut self,
+        name: &str,
+        source: PresetSource,
+        checked: CheckedPreset,
+    ) -> Result<(), Vec<Finding>> {
+        let CheckedPreset {
+            manifests,
+            mut warnings,
+            unmanaged,
+        } = checked;
+        let started = Instant::now();
+        let active = self.config.active.as_deref() == Some(name);
         let count = manifests.len();
         let changes = self.apply_settings(name, &source.settings).await;
         let previous =
@@ -386,8 +425,13 @@ impl Reloader {
             Ok(unmanaged) => self.applier.apply(name, manifests, &unmanaged).await,
             Err(error) => Err(error.into()),
         };
-        if hold.is_some() {
-            tokio::time::sleep(OBSERVED).await;
+        let writes = self.applier.take_writes();
+        if let (Some(lab), Some(_)) = (&self.config.lab, &hold) {
+            let observed = lab.wait_until_observed(&writes);
+            let observed = tokio::time::timeout(OBSERVATION_TIMEOUT, observed).await;
+            if observed.is_err() {
+                tracing::debug!("preset {name}: not all of its objects are observed yet");
+            }
         }
         drop(hold);
         let outcome = match applied {

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::controller_instances::ControllerInstances;
 use super::{DEPLOYMENT, NAMESPACE};
 
-/// Delay of the next attempt while the namespace is missing.
+/// Delay of the next attempt while the namespace is missing, in wall time at a speed above 1 as those of the election.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
 /// The Pod that leads, with the election of its configuration.
@@ -66,7 +66,7 @@ pub(super) async fn run(
             elector = before;
         }
         let changed = tokio::select! {
-            () = hold(&mut elector, &instances) => continue,
+            () = hold(&context, &mut elector, &instances) => continue,
             changed = candidates.changed() => changed,
         };
         // The next Pod leads without a pause.
@@ -79,7 +79,7 @@ pub(super) async fn run(
 
 /// Acquires the Lease and renews it; returns when it is lost or cannot be acquired. The controller
 /// runs while no other candidate holds the Lease.
-async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
+async fn hold(context: &Context, elector: &mut LeaderElector, instances: &ControllerInstances) {
     let mut waited = false;
     let acquired = elector.acquire(|leader| {
         tracing::warn!("{leader} is the leader; the controller waits");
@@ -89,7 +89,8 @@ async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
     let acquired = acquired.await;
     if let Err(NamespaceMissing) = acquired {
         tracing::debug!("the namespace {NAMESPACE} of the Lease is missing");
-        tokio::time::sleep(RETRY_PERIOD).await;
+        let speed = context.clock.speed().max(1.0);
+        context.clock.sleep(RETRY_PERIOD.mul_f64(speed)).await;
         return;
     }
     if waited {

@@ -16,7 +16,7 @@ use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
 use crate::references;
 use crate::unmanaged_objects::UnmanagedObjects;
-use crate::{Finding, Manifest, ObjectKey, Plan};
+use crate::{Finding, Manifest, ObjectKey, ObjectWrite, Plan};
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 
 /// The counts and warnings of a successful run.
@@ -100,6 +100,8 @@ pub(crate) struct Applier {
     pub(crate) versions: BTreeMap<ObjectKey, String>,
     /// Whether fields of other clients are taken over; otherwise they are conflicts.
     pub(crate) force_conflicts: bool,
+    /// The writes since [`take_writes`](Self::take_writes), in order.
+    pub(super) writes: Vec<ObjectWrite>,
 }
 
 /// The REST mapping of a manifest's kind.
@@ -135,6 +137,7 @@ impl Applier {
             applied_objects: AppliedObjects::new(),
             versions: BTreeMap::new(),
             force_conflicts: false,
+            writes: Vec::new(),
         };
         for item in inventory.objects {
             applier
@@ -153,6 +156,7 @@ impl Applier {
             applied_objects: snapshot.applied_objects.clone(),
             versions: snapshot.versions.clone(),
             force_conflicts: false,
+            writes: Vec::new(),
         }
     }
 
@@ -204,6 +208,11 @@ impl Applier {
         self.prune(&resolved.plan, &mut outcome).await;
         self.save_inventory(preset).await?;
         Ok(outcome)
+    }
+
+    /// The writes to the cluster since the last call.
+    pub(crate) fn take_writes(&mut self) -> Vec<ObjectWrite> {
+        std::mem::take(&mut self.writes)
     }
 
     /// Resolves the kind of each manifest and sets the default namespace.

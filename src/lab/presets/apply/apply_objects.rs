@@ -9,7 +9,7 @@ use super::applier::{Applier, ApplyOutcome, ResolvedPlan, with_preset_label};
 use super::dry_run::LiveState;
 use super::rollback::AppliedChange;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
-use crate::{Finding, Manifest};
+use crate::{Finding, Manifest, ObjectWrite};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 
 /// How long to wait for the deletion of an object that is replaced or terminating.
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 impl Applier {
     /// Applies the objects and records each change in `changes`.
     pub(super) async fn apply_objects(
-        &self,
+        &mut self,
         resolved: &ResolvedPlan<'_>,
         changes: &mut Vec<AppliedChange>,
         outcome: &mut ApplyOutcome,
@@ -49,7 +49,9 @@ impl Applier {
                 force: managed || self.force_conflicts,
             };
             match self.remote.apply(kind, &manifest.key, &object, mode).await {
-                Ok(_) => {
+                Ok(response) => {
+                    let write = ObjectWrite::applied(&manifest.key, &response.object);
+                    self.writes.push(write);
                     outcome.applied += 1;
                     outcome.recreated += usize::from(replace);
                     changes.push(AppliedChange {

@@ -4,7 +4,7 @@ use super::applier::{Applier, ApplyOutcome};
 use crate::api_client::RequestError;
 use crate::namespace_contents;
 use crate::preset_label::is_managed;
-use crate::{Finding, ObjectKey, Plan};
+use crate::{Finding, ObjectKey, ObjectWrite, Plan};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::v1beta2::API_VERSION;
 
@@ -75,11 +75,10 @@ impl Applier {
             .get(&kind, key)
             .await
             .map_err(|e| e.to_string())?;
-        match live {
-            Some(object) if is_managed(&object) => {}
-            // Deleted, or no longer managed.
-            _ => return Ok(false),
-        }
+        // Deleted, or no longer managed.
+        let Some(live) = live.filter(is_managed) else {
+            return Ok(false);
+        };
         if key.group.is_empty() && key.kind == "Namespace" {
             let contents =
                 namespace_contents::first_unmanaged_objects(&self.remote, &key.name).await;
@@ -91,6 +90,7 @@ impl Applier {
             .delete(&kind, key)
             .await
             .map_err(|e| e.to_string())?;
+        self.writes.push(ObjectWrite::deleted(key, &live));
         Ok(true)
     }
 }

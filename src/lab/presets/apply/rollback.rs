@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::applier::{Applier, ApplyError, with_preset_label};
 use crate::api_client::ApplyMode;
-use crate::{Finding, Manifest, ObjectKey};
+use crate::{Finding, Manifest, ObjectKey, ObjectWrite};
 
 /// A change that was made.
 #[derive(Debug)]
@@ -76,7 +76,9 @@ impl Applier {
                     force: change.applied.managed,
                 };
                 let applied = self.remote.apply(&kind, &change.key, &object, mode).await;
-                applied.map(drop).map_err(|e| e.to_string())
+                let object = applied.map_err(|e| e.to_string())?.object;
+                self.writes.push(ObjectWrite::applied(&change.key, &object));
+                Ok(())
             }
             None if change.applied.created => {
                 let deleted = self.remote.delete(&kind, &change.key).await;
