@@ -17,7 +17,7 @@ use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_lab::{Lab, LabPaths};
 use kueue_lab_presets::{FileWatcher, Finding};
 use kueue_lab_scenario::{
-    CaseResult, CaseStart, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text,
+    CaseResult, CaseStart, Coverage, LabFuture, TestFile, TestOptions, case_text, test_file_schema,
     coverage, json_report, junit_report, run_tests, summary_text,
 };
 
@@ -80,7 +80,8 @@ enum Output {
 
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     if args.schema {
-        return print_stdout(TEST_FILE_SCHEMA.as_bytes());
+        let schema = serde_json::to_string_pretty(&test_file_schema()).map_err(CliError::failed)?;
+        return print_stdout(format!("{schema}\n").as_bytes());
     }
     if let Some(name) = &args.warning {
         return print_stdout(warning_scenario(name)?.as_bytes());

@@ -9,8 +9,8 @@ use kueue_lab_yaml::{Limits, parse_one};
 use serde_json::Value;
 
 use super::format::Scenario;
+use super::known_names::KnownNames;
 use super::run::ScenarioRun;
-use super::test_file::KnownNames;
 
 /// The kinds of objects that steps and expectations name.
 const NAMED_KINDS: [(&str, &str); 7] = [

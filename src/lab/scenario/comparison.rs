@@ -1,11 +1,13 @@
 //! Comparisons with amounts and durations: `9`, `">= 3"`, `"> 1Gi, <= 4Gi"`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-use super::duration::{InvalidAmount, ScenarioDuration};
+use super::duration::{InvalidAmount, ScenarioDuration, TIME_PATTERN};
 use kueue_lab_quantity::Quantity;
 
 /// A comparison with one or more amounts, all of which must hold.
@@ -25,6 +27,9 @@ enum Operator {
     Greater,
     GreaterOrEqual,
 }
+
+/// A quantity, as a regular expression of JSON schemas.
+pub(super) const QUANTITY_PATTERN: &str = r"([-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]*)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?|([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+))|[-+])";
 
 /// The operators, the longer ones first.
 const OPERATORS: [(&str, Operator); 7] = [
@@ -100,6 +105,10 @@ impl fmt::Display for Comparison {
 
 /// A unit in which comparisons are written.
 pub(super) trait Unit {
+    /// Its name in the JSON schema.
+    const NAME: &'static str;
+    /// An amount, as a regular expression of JSON schemas.
+    const PATTERN: &'static str;
     /// A description of the syntax, for errors.
     const EXPECTED: &'static str;
     /// The amount in billionths.
@@ -115,6 +124,8 @@ pub(super) struct Amount;
 pub(super) struct Time;
 
 impl Unit for Amount {
+    const NAME: &'static str = "Amount";
+    const PATTERN: &'static str = QUANTITY_PATTERN;
     const EXPECTED: &'static str = "a quantity or a comparison such as 4, \"<= 500m\" or \"> 0\"";
     fn amount(text: &str) -> Result<i128, InvalidAmount> {
         let quantity = text.parse::<Quantity>();
@@ -123,6 +134,8 @@ impl Unit for Amount {
 }
 
 impl Unit for Time {
+    const NAME: &'static str = "Time";
+    const PATTERN: &'static str = TIME_PATTERN;
     const EXPECTED: &'static str = "a time or a comparison such as 90s or \"< 5m\"";
     fn amount(text: &str) -> Result<i128, InvalidAmount> {
         let nanos = i128::try_from(ScenarioDuration::parse(text)?.as_nanos());
@@ -158,6 +171,20 @@ impl<'de, U: Unit> Deserialize<'de> for RawComparison<U> {
             }
         }
         deserializer.deserialize_any(Text(PhantomData))
+    }
+}
+
+impl<U: Unit> JsonSchema for RawComparison<U> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Comparison", U::NAME).into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let condition = format!(r"\s*((<=?|>=?|!=|==?)\s*)?{}\s*", U::PATTERN);
+        json_schema!({
+            "description": U::EXPECTED,
+            "type": ["string", "number"],
+            "pattern": format!("^{condition}(,{condition})*$"),
+        })
     }
 }
 

@@ -1,13 +1,19 @@
 //! Durations in scenarios: `90s`, `2m`, `1m30s`, `500ms`, or plain seconds.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Expected, Unexpected, Visitor};
 
 /// The longest duration of a scenario, in days: ten years.
 const MAX_DAYS: f64 = 3650.0;
 const MAX_SECONDS: f64 = MAX_DAYS * 86_400.0;
+
+/// A time, as a regular expression of JSON schemas.
+pub(super) const TIME_PATTERN: &str =
+    r"([0-9]+(\.[0-9]*)?|\.[0-9]+)((ms|[smhd])([0-9]+(\.[0-9]*)?(ms|[smhd]))*)?";
 
 /// An invalid time or amount of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,21 @@ impl<'de> Deserialize<'de> for ScenarioDuration {
             }
         }
         deserializer.deserialize_any(Text)
+    }
+}
+
+impl JsonSchema for ScenarioDuration {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": format!("A time of at most {MAX_DAYS}d, such as 90s, 1m30s or 2h"),
+            "type": ["string", "number"],
+            "minimum": 0,
+            "maximum": MAX_SECONDS,
+            "pattern": format!("^\\s*{TIME_PATTERN}\\s*$"),
+        })
     }
 }
 

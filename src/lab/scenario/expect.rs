@@ -80,7 +80,7 @@ pub struct ExpectedCondition {
     pub message: Option<String>,
 }
 
-const STATUSES: [ManagedJobStatus; 8] = [
+pub(super) const STATUSES: [ManagedJobStatus; 8] = [
     ManagedJobStatus::Pending,
     ManagedJobStatus::Starting,
     ManagedJobStatus::Running,

@@ -1,17 +1,23 @@
 //! Jobs from a template: `jobs: {name: train, count: 20, queue: gpus, requests: {cpu: 2}, runs: 10m}`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::comparison::QUANTITY_PATTERN;
 use super::duration::ScenarioDuration;
+use super::located::Located;
 use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 use kueue_lab_kubelet::READY_ANNOTATION;
 use kueue_lab_quantity::Quantity;
-use kueue_lab_yaml::{Located, Position, Problem};
+use kueue_lab_yaml::{Position, Problem};
 
+/// The name of a Job, as a regular expression of JSON schemas.
+const NAME: &str = "^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?$";
 /// The most jobs of one template.
 const MAX_JOBS: u32 = 10_000;
 /// The namespace of jobs without one.
@@ -25,29 +31,50 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The annotation of pods with the time for which they run.
 const RUN_FOR: &str = "kueue-lab.dev/run-for";
 
-#[derive(Debug, Deserialize)]
+/// Jobs from a template.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawJobs {
+    /// The name; with count a prefix.
+    #[schemars(regex(pattern = NAME))]
     pub(super) name: Located<String>,
+    /// The number of jobs, named NAME-1, NAME-2 and so on.
+    #[schemars(range(min = 1, max = MAX_JOBS))]
     count: Option<Located<u32>>,
+    /// The LocalQueue.
     queue: Located<String>,
+    /// The namespace.
     namespace: Option<String>,
+    /// The requests of a pod by resource.
     #[serde(default)]
     requests: BTreeMap<String, Located<RequestText>>,
+    /// Parallelism and completions, 1 by default.
     pods: Option<Located<u32>>,
+    /// The least parallelism, less than pods.
+    #[schemars(range(min = 1))]
     min_pods: Option<Located<u32>>,
+    /// A WorkloadPriorityClass.
     priority: Option<String>,
+    /// How long each pod runs; without it, for ever.
     runs: Option<ScenarioDuration>,
+    /// The exit code of the pods.
     exit_code: Option<u8>,
+    /// Whether the pods get ready.
     ready: Option<bool>,
+    /// The time between the creations of two jobs, 1s by default.
     every: Option<ScenarioDuration>,
+    /// The backoffLimit of the Job.
     backoff_limit: Option<u32>,
+    /// Labels of the Job and its pods.
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    /// Annotations of the Job and its pods.
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+    /// The node selector of the pods.
     #[serde(default)]
     node_selector: BTreeMap<String, String>,
+    /// Tolerations of the pods.
     #[serde(default)]
     tolerations: Vec<Value>,
 }
@@ -59,6 +86,19 @@ enum RequestText {
     Text(String),
     Integer(u64),
     Number(f64),
+}
+
+impl JsonSchema for RequestText {
+    fn schema_name() -> Cow<'static, str> {
+        "Quantity".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A quantity such as 2, 500m or 1Gi",
+            "type": ["string", "number"],
+            "pattern": format!("^{QUANTITY_PATTERN}$"),
+        })
+    }
 }
 
 impl RequestText {

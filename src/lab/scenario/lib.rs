@@ -1,7 +1,7 @@
 //! Scenarios: scripted runs with expectations, used as demos and as tests of queue configurations.
 //!
-//! A scenario is a YAML file (`docs/scenario-format.md`) with steps that act on a lab and expectations
-//! about the cluster, all in lab time. Depends on `skypilot`, `presets`, `yaml` and the lab, never on
+//! A scenario has steps that act on a lab and expectations about the cluster, all in lab time. It is a demo in a
+//! YAML file of its own, or a case of a test file (`docs/test-format.md`). Depends on `skypilot`, `presets`, `yaml` and the lab, never on
 //! the UI.
 
 mod action_error;
@@ -28,6 +28,8 @@ mod glob;
 mod job_actions;
 mod job_template;
 mod kind_discovery;
+mod known_names;
+mod located;
 mod match_object;
 mod mismatch;
 mod never_violation;
@@ -40,7 +42,6 @@ mod raw_steps;
 mod run;
 mod selector;
 mod step_failure;
-mod test_file;
 mod test_run;
 mod test_steps;
 mod timeline;
@@ -55,13 +56,12 @@ pub use environment::ScenarioEnvironment;
 pub use expect::{Expectation, Expected};
 pub use format::{
     AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
-    StepAction, StepTrigger,
+    StepAction, StepTrigger, TestFile, TestFileError, test_file_schema,
 };
 pub use job_template::JobTemplate;
 pub use pod_selection::{PodCount, PodSelection};
 pub use run::{Outcome, run_scenario};
 pub use step_failure::StepFailure;
-pub use test_file::{TEST_FILE_SCHEMA, TestCase, TestFile, TestFileError};
 pub use test_run::{
     CaseFailure, CaseResult, CaseStart, Coverage, Explain, LabFuture, TestOptions, case_text,
     coverage, json_report, junit_report, run_tests, summary_text,

@@ -1,17 +1,20 @@
 //! Expectations in Kueue's terms as deserialized.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::assertion::{Assertion, JobState};
 use super::comparison::{Amount, Comparison, RawComparison, Time};
+use super::located::Located;
 use super::raw::RawExpectation;
-use kueue_lab_yaml::{Located, Position, Problem};
+use kueue_lab_yaml::{Position, Problem};
 
 /// A job, a list of jobs, or a mapping of more fields.
 #[derive(Debug)]
@@ -70,12 +73,41 @@ impl<'de> Deserialize<'de> for Names {
     }
 }
 
+impl<T: JsonSchema> JsonSchema for JobsOr<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("JobsOr{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (names, more) = (
+            generator.subschema_for::<Names>(),
+            generator.subschema_for::<T>(),
+        );
+        json_schema!({"anyOf": [names, more]})
+    }
+}
+
+impl JsonSchema for Names {
+    fn schema_name() -> Cow<'static, str> {
+        "Names".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A name, [NAMESPACE/]NAME with *, or a list of names",
+            "type": ["string", "array"],
+            "items": {"type": "string"},
+        })
+    }
+}
+
 /// Jobs in a state.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawState {
+    /// Patterns of jobs.
     jobs: Names,
+    /// How many: a number or a comparison.
     count: Option<RawComparison<Amount>>,
+    /// A pattern for the reason or the message of a condition, of pending jobs.
     reason: Option<String>,
 }
 
@@ -89,19 +121,28 @@ impl From<Vec<String>> for RawState {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// The flavors of admitted jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFlavors {
+    /// Patterns of jobs.
     jobs: Names,
+    /// Patterns of flavors by resource.
+    #[schemars(extend("minProperties" = 1))]
     flavors: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Preempted jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawVictims {
+    /// Patterns of jobs.
     jobs: Names,
+    /// How many: a number or a comparison.
     count: Option<RawComparison<Amount>>,
+    /// A pattern of the preempting job.
     by: Option<String>,
+    /// A pattern for the reason of the condition Preempted.
     reason: Option<String>,
 }
 
@@ -116,11 +157,15 @@ impl From<Vec<String>> for RawVictims {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// Evicted jobs.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawEvicted {
+    /// Patterns of jobs.
     jobs: Names,
+    /// A pattern for the reason or its underlying cause.
     reason: Option<String>,
+    /// How often, at least once by default.
     times: Option<RawComparison<Amount>>,
 }
 
@@ -134,36 +179,54 @@ impl From<Vec<String>> for RawEvicted {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// How long jobs waited.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawWaits {
+    /// Patterns of jobs.
     jobs: Names,
+    /// A time or a comparison.
     time: RawComparison<Time>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What a ClusterQueue uses.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawUsage {
+    /// A ClusterQueue.
     cluster_queue: String,
+    /// A ResourceFlavor; without it the sum of all.
     flavor: Option<String>,
+    /// Amounts or comparisons by resource.
+    #[schemars(extend("minProperties" = 1))]
     resources: BTreeMap<String, RawComparison<Amount>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// The share of a ClusterQueue or of a Cohort.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawShare {
+    /// A ClusterQueue, in place of a cohort.
     cluster_queue: Option<String>,
+    /// A Cohort, in place of a clusterQueue.
     cohort: Option<String>,
+    /// The share.
     share: RawComparison<Amount>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Events.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawEvents {
+    /// A pattern for the reason.
     reason: String,
+    /// The kind of the object.
     kind: Option<String>,
+    /// The object or its job.
     object: Option<Names>,
+    /// A pattern for the note.
     message: Option<String>,
+    /// How many: a number or a comparison.
     count: Option<RawComparison<Amount>>,
 }
 

@@ -4,16 +4,17 @@ use serde_json::{Value, json};
 
 use super::scenario::{AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, StepAction};
 use crate::expect::condition;
+use crate::located::Located;
 use crate::pod_selection::PodSelection;
 use crate::raw::RawStep;
 use crate::raw_assertions::{JobsOr, patterns};
 use crate::raw_steps::{RawCheck, RawPodSetUpdates, RawPods, RawTaint};
-use kueue_lab_yaml::{Located, Position, Problem, closest};
+use kueue_lab_yaml::{Position, Problem, closest};
 
 /// The states of an admission check.
-const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
+pub(crate) const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
 /// The effects of a taint.
-const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+pub(crate) const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The actions of a step about jobs, pods, admission checks and nodes.
 ///

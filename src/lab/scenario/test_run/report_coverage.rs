@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::run_case::CaseResult;
 use crate::coverage::Parts;
-use crate::test_file::TestFile;
+use crate::format::TestFile;
 
 /// The coverage of one preset, by all cases that use it.
 #[derive(Clone, Debug, PartialEq)]

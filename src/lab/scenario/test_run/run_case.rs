@@ -9,10 +9,9 @@ use super::start_states::{CaseStart, StartStates};
 use super::unknown_field::{FieldPosition, unknown_field};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
-use crate::format::{Scenario, Step, StepAction};
+use crate::format::{Scenario, Step, StepAction, TestFile};
 use crate::run::{RealLimit, TestLab, run_scenario_on};
 use crate::step_failure::StepFailure;
-use crate::test_file::{TestCase, TestFile};
 use crate::timeline::{Observer, TimelineEntry};
 use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab, VirtualLabError};
 use kueue_lab_yaml::{Position, source_snippet};
@@ -87,7 +86,7 @@ pub(super) struct CaseRunner<'a> {
 
 impl CaseResult {
     /// The result of a case that did not run.
-    pub(super) fn skipped(file: &TestFile, case: &TestCase) -> Self {
+    pub(super) fn skipped(file: &TestFile, case: &Scenario) -> Self {
         Self {
             file: file.file.clone(),
             name: case.name.clone(),
@@ -102,9 +101,9 @@ impl CaseResult {
 
 impl CaseRunner<'_> {
     /// Runs a case on a lab of its own.
-    pub(super) fn run(&self, file: &TestFile, case: &TestCase) -> CaseResult {
+    pub(super) fn run(&self, file: &TestFile, case: &Scenario) -> CaseResult {
         let started = Instant::now();
-        let operators = case.scenario.steps.iter().any(needs_operators);
+        let operators = case.steps.iter().any(needs_operators);
         let configure = |clock, entropy| {
             let mut config = LabConfig::embedded(clock, entropy, &file.presets);
             config.presets.active = Some(file.preset.clone());
@@ -134,7 +133,7 @@ impl CaseRunner<'_> {
                 started,
                 limit: self.timeout,
             };
-            run_on(lab, &case.scenario, limit, file, self.explain).await
+            run_on(lab, case, limit, file, self.explain).await
         });
         let (failure, lab_time, exercised) = match ran {
             Ok(ran) => ran,

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::run_case::{CaseResult, CaseRunner, Explain};
 use super::start_states::{CaseStart, StartStates};
+use crate::format::{Scenario, TestFile};
 use crate::glob::glob_matches;
-use crate::test_file::{TestCase, TestFile};
 
 /// How tests run.
 pub struct TestOptions<'a> {
@@ -89,7 +89,7 @@ pub fn run_tests(
     results.finish(&report)
 }
 
-fn is_selected(file: &TestFile, case: &TestCase, options: &TestOptions<'_>) -> bool {
+fn is_selected(file: &TestFile, case: &Scenario, options: &TestOptions<'_>) -> bool {
     let Some(filter) = &options.filter else {
         return true;
     };

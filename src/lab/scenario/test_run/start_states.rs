@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::test_file::TestFile;
+use crate::format::TestFile;
 use kueue_lab_lab::{KueueConfig, LabSnapshot, NodePools};
 
 /// From which state cases start.

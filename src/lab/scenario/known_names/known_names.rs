@@ -9,7 +9,6 @@ use crate::assertion::Assertion;
 use crate::expect::Expected;
 use crate::format::{
     AdmissionCheckUpdate, ProvisioningRequestUpdate, Scenario, Step, StepAction, StepTrigger,
-    UnknownName, remedy,
 };
 use crate::glob::glob_matches;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
@@ -18,7 +17,10 @@ use kueue_lab_presets::{LabNode, Sample};
 use kueue_lab_yaml::Position;
 
 use super::event_kinds::EVENT_KINDS;
+use super::known_jobs::{unknown_job, unknown_object};
+use super::known_pods::too_many_pods;
 use super::known_samples::KnownSamples;
+use super::unknown_name::{UnknownName, remedy};
 
 /// The reasons of preemptions.
 const PREEMPTION_REASONS: [&str; 4] = [
@@ -112,7 +114,7 @@ impl KnownNames {
     }
 
     /// The names of the objects of the preset, and of the nodes.
-    pub(super) fn objects(&self) -> impl Iterator<Item = &String> + Clone {
+    fn objects(&self) -> impl Iterator<Item = &String> + Clone {
         self.objects.iter().chain(&self.nodes)
     }
 
@@ -170,6 +172,14 @@ impl KnownNames {
                     .insert((cluster_queue.to_owned(), flavor, resource));
             }
         }
+    }
+
+    /// The first name in a case on a lab of its own that no object, job or pod has.
+    pub(crate) fn unknown_name(&self, case: &Scenario) -> Option<UnknownName> {
+        self.check(case)
+            .or_else(|| unknown_job(case))
+            .or_else(|| unknown_object(case, self.objects()))
+            .or_else(|| too_many_pods(case))
     }
 
     /// The first name in a case that neither the configuration nor an earlier step defines. Nothing is

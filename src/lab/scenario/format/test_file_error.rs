@@ -2,7 +2,7 @@
 
 use kueue_lab_yaml::{Problem, source_snippet};
 
-use crate::format::ScenarioError;
+use super::scenario::ScenarioError;
 
 /// The error of an invalid test file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

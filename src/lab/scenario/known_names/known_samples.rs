@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_lab_presets::Sample;
 use kueue_lab_yaml::{Limits, parse};
 
+use super::unknown_name::UnknownName;
 use crate::expect::Expected;
-use crate::format::{Step, StepAction, UnknownName, delete_step};
+use crate::format::{Step, StepAction, delete_step};
 
 /// The samples of a preset.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,12 @@
 //! Parts of test files, and the files that they are put into.
 
-/// Snippets of one kind that both the parser and the schema accept, and those that both refuse.
+/// Snippets of one kind that are accepted, and those that are refused.
 pub(super) struct Table {
     /// The test file of a snippet.
     pub(super) file: fn(&str) -> String,
-    /// Both accept them.
+    /// They are accepted.
     pub(super) valid: &'static [&'static str],
-    /// Both refuse them.
+    /// They are refused.
     pub(super) invalid: &'static [&'static str],
 }
 

@@ -1,6 +1,8 @@
 //! Finds steps that act on more pods of a job than it has.
 
-use crate::format::{Scenario, StepAction, UnknownName, can_create_others};
+use super::known_jobs::can_create_others;
+use super::unknown_name::UnknownName;
+use crate::format::{Scenario, StepAction};
 use crate::glob::matches_job;
 use crate::pod_selection::PodCount;
 

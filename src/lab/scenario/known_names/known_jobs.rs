@@ -2,13 +2,13 @@
 
 use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
+use crate::format::{Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
 use crate::pod_selection::PodSelection;
 use kueue_lab_json::ValueExt;
 use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;
 
-use super::scenario::{Scenario, Step, StepAction, StepTrigger};
 use super::unknown_name::{UnknownName, remedy};
 
 /// The first name in a case of jobs that cannot exist. Only jobs of templates have names that are known
@@ -80,7 +80,7 @@ fn check_action(step: &Step, jobs: &[FullName]) -> Option<UnknownName> {
 }
 
 /// Whether an action can create jobs other than those of templates.
-pub(crate) fn can_create_others(action: &StepAction) -> bool {
+pub(super) fn can_create_others(action: &StepAction) -> bool {
     matches!(
         action,
         StepAction::Launch { .. }
@@ -127,7 +127,7 @@ fn check(
 
 /// The first object of an expectation of Events in a case that is none of the `objects`, of the jobs and of their
 /// Pods. Nothing is checked if a step can create other jobs than those of templates.
-pub(crate) fn unknown_object<'n>(
+pub(super) fn unknown_object<'n>(
     case: &Scenario,
     objects: impl Iterator<Item = &'n String> + Clone,
 ) -> Option<UnknownName> {

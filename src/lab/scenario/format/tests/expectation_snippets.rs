@@ -68,6 +68,15 @@ pub(super) const EXPECTATIONS: Table = Table {
         "{object: {kind: Pod, name: a}, newerThan: null}",
     ],
     invalid: &[
+        // The names of objects are those of the queues; reasons can be patterns.
+        "{usage: {clusterQueue: other, resources: {cpu: 1}}}",
+        "{usage: {clusterQueue: cq, flavor: other, resources: {cpu: 1}}}",
+        "{borrowed: {clusterQueue: cq, resources: {memory: 1}}}",
+        "{flavors: {jobs: a, flavors: {cpu: other}}}",
+        "{share: {cohort: other, share: 1}}",
+        "{victims: {jobs: a, reason: 'Other*'}}",
+        "{evicted: {jobs: a, reason: 'Other*'}}",
+        "{events: {reason: Evicted, kind: Other}}",
         "{}",
         "null",
         "a",

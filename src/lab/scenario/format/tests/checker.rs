@@ -4,10 +4,9 @@ use std::fs;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use kueue_lab_yaml::{Limits, parse_one};
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::test_file::{TEST_FILE_SCHEMA, TestFile};
+use crate::format::{TestFile, test_file_schema};
 
 /// The files that the snippets name.
 const FILES: [(&str, &str); 8] = [
@@ -85,12 +84,6 @@ pub(super) struct Checker {
     schema: SchemaIndex,
 }
 
-/// The outcome for one text: the error of the parser and that of the schema.
-pub(super) struct Outcome {
-    pub(super) parser: Option<String>,
-    pub(super) schema: Option<String>,
-}
-
 impl Checker {
     pub(super) fn new() -> Self {
         let folder = TempDir::new().unwrap();
@@ -99,9 +92,10 @@ impl Checker {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let schema: Value = serde_json::from_str(TEST_FILE_SCHEMA).unwrap();
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        compiler.add_resource("test.schema.json", schema).unwrap();
+        compiler
+            .add_resource("test.schema.json", test_file_schema())
+            .unwrap();
         let schema = compiler.compile("test.schema.json", &mut schemas);
         Self {
             folder,
@@ -110,16 +104,15 @@ impl Checker {
         }
     }
 
-    pub(super) fn check(&self, text: &str) -> Outcome {
+    /// The error of loading a test file.
+    pub(super) fn load_error(&self, text: &str) -> Option<String> {
         let path = self.folder.path().join("x.test.yaml");
         fs::write(&path, text).unwrap();
         let presets = self.folder.path().join("presets");
-        Outcome {
-            parser: TestFile::load(&path, &presets).err().map(|e| e.to_string()),
-            schema: self.schema_error(text),
-        }
+        TestFile::load(&path, &presets).err().map(|e| e.to_string())
     }
 
+    /// The error of the JSON schema.
     pub(super) fn schema_error(&self, text: &str) -> Option<String> {
         let value = parse_one(text, Limits::default());
         let value = value.unwrap_or_else(|e| panic!("{text}\n{e}")).to_json();

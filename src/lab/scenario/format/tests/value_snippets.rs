@@ -6,6 +6,12 @@ use super::snippets::{Table, with_comparison, with_quantity, with_time, with_tim
 pub(super) const TIMES: Table = Table {
     file: with_time,
     valid: &[
+        // The pattern has the white space of ASCII only.
+        "'\u{a0}5s'",
+        "'5s\u{2003}'",
+        // The parser rounds to 64 bits.
+        "3650.00000000000000000001d",
+        "315360000.00000000000000000001s",
         "0",
         "15",
         "1.5",
@@ -43,6 +49,10 @@ pub(super) const TIMES: Table = Table {
         "' 3650d '",
     ],
     invalid: &[
+        // A pattern does not add: each part is at most 3650d, and the sum is not.
+        "3650d1s",
+        "3649d25h",
+        "50000h50000h",
         "''",
         "' '",
         "soon",
@@ -142,8 +152,28 @@ pub(super) const QUANTITIES: Table = Table {
         "1Ti", "1Pi", "1Ei", "'1e3'", "'1E-3'", "'1e+03'",
     ],
     invalid: &[
-        "''", "' '", "' 2'", "2 cores", "many", "1K", "1g", "1gi", "1ki", "1mi", "64GB", "1e",
-        "1e3i", "1.5.5", "'1,5'", "--1", "1-", "0x", "∞", "1m1m",
+        // The pattern has no limit of exponents, that of 64 bits.
+        "'1e9223372036854775808'",
+        "''",
+        "' '",
+        "' 2'",
+        "2 cores",
+        "many",
+        "1K",
+        "1g",
+        "1gi",
+        "1ki",
+        "1mi",
+        "64GB",
+        "1e",
+        "1e3i",
+        "1.5.5",
+        "'1,5'",
+        "--1",
+        "1-",
+        "0x",
+        "∞",
+        "1m1m",
     ],
 };
 

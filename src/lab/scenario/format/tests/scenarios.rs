@@ -1,8 +1,10 @@
+//! Demos are loaded, or refused with a position.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::*;
+use crate::format::*;
 use kueue_lab_lab::{FileSource, LAB_FILES};
 use kueue_lab_presets::BuiltInFile;
 

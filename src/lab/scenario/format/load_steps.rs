@@ -1,4 +1,4 @@
-//! Loads a scenario and every file that it references before the first step runs.
+//! Reads the steps of a scenario, and every file that they reference, before the first step runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,90 +9,24 @@ use serde_json::Value;
 use super::created_jobs::CreatedJobs;
 use super::description::default_description;
 use super::job_steps::read_job_steps;
-use super::known_jobs::unknown_job;
-use super::object_fields::check_objects;
-use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+use super::scenario::{ScenarioError, Step, StepAction, StepTrigger};
 use crate::duration::format_exact;
 use crate::expect::Expectation;
 use crate::job_template::JobTemplate;
-use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
+use crate::located::Located;
+use crate::raw::{RawApply, RawLaunch, RawSample, RawStep};
 use crate::selector::Selector;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
-use kueue_lab_yaml::{
-    Limits, Located, Node, Position, Problem, from_node, leading_comment, parse, parse_one,
-};
-
-/// The default timeout of a scenario, in lab time.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// The default of `pace`, in lab seconds per second.
-const DEFAULT_PACE: f64 = 1.0;
-/// The maximum number of steps.
-pub(crate) const MAX_STEPS: usize = 1000;
-
-impl Scenario {
-    /// Loads a scenario and every file that it references.
-    ///
-    /// # Errors
-    /// The first problem in any of the files.
-    pub fn load(files: &FileSource, path: &Path) -> Result<Self, ScenarioError> {
-        let file = files.display(path);
-        let text = files.read(path).map_err(ScenarioError::File)?;
-        let in_file = |problem| ScenarioError::In {
-            file: file.clone(),
-            problem,
-        };
-        let node = parse_one(&text, Limits::default()).map_err(in_file)?;
-        let raw: RawScenario = from_node(&node).map_err(in_file)?;
-        if raw.steps.is_empty() || raw.steps.len() > MAX_STEPS {
-            let message = format!("a scenario has from 1 to {MAX_STEPS} steps");
-            let at = node.entry("steps").map_or(node.at, |entry| entry.at);
-            return Err(in_file(Problem::new(at, message)));
-        }
-        let stem = path
-            .file_stem()
-            .and_then(|s| s.to_str())
-            .unwrap_or_default();
-        let pace = match raw.pace {
-            None => DEFAULT_PACE,
-            Some(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace.value) => pace.value,
-            Some(pace) => {
-                let message = "pace is a number of lab seconds per second, from 0.01 to 10000";
-                return Err(in_file(Problem::new(pace.at, message)));
-            }
-        };
-        let steps = load_steps(files, path, raw.steps)?;
-        if let Some(steps) = node.get("steps") {
-            check_objects(files, path, steps)?;
-        }
-        let comment = leading_comment(&text);
-        let first_line = || comment.lines().next().unwrap_or_default().to_owned();
-        let scenario = Self {
-            name: raw.name.map_or_else(|| stem.to_owned(), |n| n.value),
-            summary: raw.summary.unwrap_or_else(first_line),
-            preset: raw.preset,
-            timeout: raw.limit.map_or(DEFAULT_TIMEOUT, |l| l.0),
-            pace,
-            steps,
-            file: file.clone(),
-        };
-        // Jobs that exist before are those of a scenario that creates none.
-        let mut actions = scenario.steps.iter().map(|step| &step.action);
-        let creates_jobs = actions.any(|action| matches!(action, StepAction::CreateJobs(_)));
-        match unknown_job(&scenario).filter(|_| creates_jobs) {
-            Some(unknown) => Err(in_file(unknown.problem(&node))),
-            None => Ok(scenario),
-        }
-    }
-}
+use kueue_lab_yaml::{Limits, Node, Position, Problem, parse};
 
 /// Reads the steps of a scenario, and every file that they reference.
-pub(crate) fn load_steps(
+pub(super) fn load_steps(
     files: &FileSource,
     path: &Path,
     raw: Vec<Located<RawStep>>,
 ) -> Result<Vec<Step>, ScenarioError> {
-    let mut loader = ScenarioLoader {
+    let mut loader = StepLoader {
         files,
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         file: files.display(path),
@@ -104,7 +38,7 @@ pub(crate) fn load_steps(
     steps.map(|step| loader.step(step.value, step.at)).collect()
 }
 
-struct ScenarioLoader<'a> {
+struct StepLoader<'a> {
     files: &'a FileSource,
     /// The scenario's folder, relative to the root of `files`.
     folder: PathBuf,
@@ -117,7 +51,7 @@ struct ScenarioLoader<'a> {
     at: Duration,
 }
 
-impl ScenarioLoader<'_> {
+impl StepLoader<'_> {
     fn step(&mut self, mut raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
         let problem = |at, message: &str| self.problem(Problem::new(at, message));
         let triggers = [raw.at.is_some(), raw.after.is_some(), raw.when.is_some()];

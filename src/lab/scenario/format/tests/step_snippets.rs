@@ -6,6 +6,12 @@ use super::snippets::{Table, with_step};
 pub(super) const STEPS: Table = Table {
     file: with_step,
     valid: &[
+        // The parser does not check the objects of a step that is refused.
+        "{apply: [], refused: x}",
+        "{apply: {apiVersion: v1, kind: '', metadata: {name: x}}, refused: x}",
+        // The parser also takes the values of the mapping as a list.
+        "{sample: [s, t]}",
+        "{expect: [{object: {kind: Pod, name: a}, conditions: {A: ['True', r, m]}}]}",
         // Starts.
         "{at: 1m, wait: 1s}",
         "{after: 0s}",
@@ -113,6 +119,20 @@ pub(super) const STEPS: Table = Table {
         "{delete: {kind: Job, name: a}, refused: x}",
     ],
     invalid: &[
+        // The names of objects are those of the queues, nodes and samples.
+        "{jobs: {name: a, queue: other}}",
+        "{jobs: {name: a, queue: lq, namespace: other}}",
+        "{jobs: {name: a, queue: lq, priority: other}}",
+        "{priority: {jobs: a, class: other}}",
+        "{failNode: other}",
+        "{finish: {node: other}}",
+        "{taint: {node: other, key: k, effect: NoExecute}}",
+        "{check: {name: other, active: true}}",
+        "{sample: other}",
+        "{switch: other}",
+        // The fields of Kueue's objects are those of its CustomResourceDefinitions.
+        "{apply: {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: x}, spec: {cohort_name: y}}}",
+        "{create: [{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueues, metadata: {name: x}}]}",
         "null",
         "[]",
         "wait",

@@ -14,6 +14,30 @@ pub(super) const FILES: Table = Table {
         "{preset: q, seed: 7.0, cases: [{name: c, steps: [{wait: 1s}]}]}",
     ],
     invalid: &[
+        // The names of files are not known.
+        "{preset: other, cases: [{name: c, steps: [{wait: 1s}]}]}",
+        "{queues: other, cases: [{name: c, steps: [{wait: 1s}]}]}",
+        "{preset: q, kueue: other.yaml, cases: [{name: c, steps: [{wait: 1s}]}]}",
+        "{preset: q, nodes: other.yaml, cases: [{name: c, steps: [{wait: 1s}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{apply: other.yaml}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{launch: {task: other.yaml}}]}]}",
+        // Fair sharing is a part of Kueue's configuration.
+        "{preset: q, kueue: plain.yaml, cases: [{name: c, steps: [{expect: [{share: {clusterQueue: cq, share: 0}}]}]}]}",
+        // Jobs are those of earlier steps.
+        "{preset: q, cases: [{name: c, steps: [{expect: [{admitted: a}]}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{finish: a}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{expect: [{events: {reason: Evicted, object: a}}]}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{cancel: a}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{expect: [{job: a, status: RUNNING}]}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{launch: {task: task.yaml}}, {launch: {task: task.yaml}}]}]}",
+        // A schema does not compare the values of fields.
+        "{preset: q, cases: [{name: c, steps: [{wait: 1s}]}, {name: c, steps: [{wait: 2s}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{at: 2s}, {at: 1s}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq, pods: 3, minPods: 3}}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq}}, {jobs: {name: a, queue: lq}}]}]}",
+        "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq}}, {finish: {jobs: a, pods: 2}}]}]}",
+        // JSON does not distinguish whole numbers from others: large ones are read as fractions with an exponent only.
+        "{preset: q, seed: 1e19, cases: [{name: c, steps: [{wait: 1s}]}]}",
         "[]",
         "x",
         "{cases: [{name: c, steps: [{wait: 1s}]}]}",

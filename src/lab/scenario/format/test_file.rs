@@ -1,19 +1,20 @@
-//! Loads a test file and everything that it references.
+//! [`TestFile`]: a queue configuration and its cases.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::known_names::KnownNames;
-use super::known_pods::too_many_pods;
-use super::raw::{RawCase, RawTestFile};
-use super::test_error::TestFileError;
+use super::load_scenario::{StepsOfFile, load_scenario};
+use super::scenario::Scenario;
+use super::test_file_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
-use crate::format::{MAX_STEPS, Scenario, check_objects, load_steps, unknown_job, unknown_object};
+use crate::known_names::KnownNames;
+use crate::located::Located;
+use crate::raw::RawTestFile;
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{
     BaseConfiguration, Finding, SourceFile, check_preset, check_references, load_configuration,
 };
-use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one, utf8};
+use kueue_lab_yaml::{Limits, Node, Problem, closest, from_node, parse_one, utf8};
 
 /// The default of `limit`, in lab time.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -44,16 +45,7 @@ pub struct TestFile {
     /// Warnings about the queue configuration.
     pub warnings: Vec<Finding>,
     /// The cases.
-    pub cases: Vec<TestCase>,
-}
-
-/// A case: a name and steps that run on a new lab.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TestCase {
-    /// The name.
-    pub name: String,
-    /// The steps.
-    pub(crate) scenario: Scenario,
+    pub cases: Vec<Scenario>,
 }
 
 impl TestFile {
@@ -192,7 +184,7 @@ impl TestFile {
             kueue_lab_presets::list(&presets).unwrap_or_default(),
             samples,
         );
-        let mut cases: Vec<TestCase> = Vec::new();
+        let mut cases: Vec<Scenario> = Vec::new();
         for case in raw.cases {
             if let Some(first) = cases.iter().find(|c| c.name == case.value.name.value) {
                 let message = format!("there is a case {:?} already", first.name);
@@ -200,22 +192,28 @@ impl TestFile {
             }
             let name_at = case.value.name.at;
             let of_steps = |error| TestFileError::of_steps(error, &file, &text);
-            let case = load_case(&files, name, case.value).map_err(of_steps)?;
             let cases_of_file = node.get("cases").map_or(&[][..], Node::items);
             let of_case = cases_of_file
                 .iter()
                 .find(|case| case.get("name").is_some_and(|name| name.at == name_at));
-            if let Some(steps) = of_case.and_then(|case| case.get("steps")) {
-                check_objects(&files, name, steps).map_err(of_steps)?;
-            }
-            let unknown = names.check(&case.scenario);
-            let unknown = unknown
-                .or_else(|| unknown_job(&case.scenario))
-                .or_else(|| unknown_object(&case.scenario, names.objects()))
-                .or_else(|| too_many_pods(&case.scenario));
-            if let Some(unknown) = unknown {
-                return Err(in_file(unknown.problem(&node)));
-            }
+            let steps = StepsOfFile {
+                kind: "case",
+                at: name_at,
+                raw: case.value.steps,
+                nodes: of_case.and_then(|case| case.get("steps")),
+                document: &node,
+                names: Some(&names),
+            };
+            let case = Scenario {
+                name: case.value.name.value,
+                summary: String::new(),
+                preset: None,
+                pace: 1.0,
+                timeout: case.value.limit.map_or(DEFAULT_LIMIT, |limit| limit.0),
+                steps: Vec::new(),
+                file: file.clone(),
+            };
+            let case = load_scenario(&files, name, case, steps).map_err(of_steps)?;
             cases.push(case);
         }
         if cases.is_empty() {
@@ -244,34 +242,6 @@ fn with_sources(errors: &[Finding], files: &[&SourceFile]) -> TestFileError {
         error.with_source(text.unwrap_or_default())
     });
     TestFileError::Queues(errors.collect())
-}
-
-fn load_case(
-    files: &FileSource,
-    path: &Path,
-    raw: RawCase,
-) -> Result<TestCase, crate::format::ScenarioError> {
-    let file = files.display(path);
-    if raw.steps.is_empty() || raw.steps.len() > MAX_STEPS {
-        let message = format!("a case has from 1 to {MAX_STEPS} steps");
-        let problem = Problem::new(raw.name.at, message);
-        return Err(crate::format::ScenarioError::In { file, problem });
-    }
-    let steps = load_steps(files, path, raw.steps)?;
-    let limit: Duration = raw.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
-    let scenario = Scenario {
-        name: raw.name.value.clone(),
-        summary: String::new(),
-        preset: None,
-        pace: 1.0,
-        timeout: limit,
-        steps,
-        file,
-    };
-    Ok(TestCase {
-        name: raw.name.value,
-        scenario,
-    })
 }
 
 /// The name of a preset of the folder.

@@ -1,10 +1,10 @@
-//! The JSON schema accepts what the parser accepts, and refuses what it refuses.
+//! What is accepted and refused.
 
 mod checker;
-mod differences;
 mod expectation_snippets;
 mod file_snippets;
+mod scenarios;
 mod snippets;
 mod step_snippets;
-mod tests;
+mod test_files;
 mod value_snippets;

@@ -1,0 +1,11 @@
+//! The names that the steps and expectations of a scenario refer to.
+
+mod event_kinds;
+mod known_jobs;
+mod known_names;
+mod known_pods;
+mod known_samples;
+mod unknown_name;
+
+pub(crate) use known_jobs::unknown_job;
+pub(crate) use known_names::KnownNames;
