@@ -154,12 +154,7 @@ impl Settings {
     /// The configuration of the engine.
     pub fn engine(&self) -> EngineConfig {
         let c = &self.configuration;
-        let mut gates = Gates::default();
-        for name in Gates::NAMES {
-            if let Some(feature) = Feature::named(name) {
-                gates.set(name, self.gates.enabled(feature));
-            }
-        }
+        let gates = Gates::from(&self.gates);
         let resources = c.resources.clone().unwrap_or_default();
         let device_mappings = match gates.kueue_dra_integration {
             true => device_mappings(&resources.device_class_mappings),

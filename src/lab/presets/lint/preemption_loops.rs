@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kueue_lab_api::config as api;
 use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::config::{FairSharing, PreemptionStrategy};
+use kueue_lab_engine::feature_gates::Gates;
 use kueue_lab_simulation::preemption_loops::{LoopExample, LoopKind, LoopSearch};
 use kueue_lab_simulation::replay::ReplayConfiguration;
 
@@ -63,10 +64,11 @@ fn priorities(manifests: &[&Manifest]) -> Vec<i32> {
 
 /// The configuration of the engine, as far as it decides about preemption.
 fn engine(configuration: &api::Configuration) -> EngineConfig {
-    let mut engine = EngineConfig::default();
-    for (gate, enabled) in &configuration.feature_gates {
-        engine.gates.set(gate, *enabled);
-    }
+    let gates = api::FeatureGates::from_map(&configuration.feature_gates);
+    let mut engine = EngineConfig {
+        gates: Gates::from(&gates.unwrap_or_default()),
+        ..EngineConfig::default()
+    };
     let strategy = |strategy| match strategy {
         api::PreemptionStrategy::LessThanOrEqualToFinalShare => {
             PreemptionStrategy::LessThanOrEqualToFinalShare
