@@ -8,6 +8,8 @@
 mod client_tests;
 mod commands;
 mod container;
+#[cfg(test)]
+mod derived_output_tests;
 mod exec;
 pub mod filesystem;
 mod memory;

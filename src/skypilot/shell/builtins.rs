@@ -1,10 +1,14 @@
 //! The commands that have an effect.
 
+use std::rc::Rc;
+
 use super::arithmetic::arithmetic;
 use super::command::Interpreted;
 use super::expansion;
 use super::interpreter::{DEPTH, Shell};
+use super::printf::{Printf, unescape};
 use super::syntax::{Command, Dialect};
+use super::test_expression;
 use kueue_lab_container_program::{DEFAULT_DURATION, Step, duration};
 
 impl Shell {
@@ -31,25 +35,34 @@ impl Shell {
         if let Some(body) = self.functions.get(command).cloned() {
             return self.call_function(&body, &arguments);
         }
-        self.status = 0;
+        let before = std::mem::take(&mut self.status);
         match command.rsplit('/').next().unwrap_or_default() {
             "sleep" => self.sleep(&arguments),
             "echo" => {
-                let text = arguments
-                    .iter()
-                    .skip_while(|a| matches!(**a, "-n" | "-e" | "-ne" | "-en"));
-                let text = text.copied().collect::<Vec<_>>().join(" ");
-                self.step(Step::Print(text));
+                let is_option = |word: &&&str| matches!(**word, "-n" | "-e" | "-E" | "-ne" | "-en");
+                let options = arguments.iter().take_while(is_option).count();
+                let text = arguments[options..].join(" ");
+                let escapes = arguments[..options].iter().any(|o| o.contains('e'));
+                let text = match escapes {
+                    true => unescape(&text).0,
+                    false => text,
+                };
+                let has_line_feed = !arguments[..options].iter().any(|o| o.contains('n'));
+                self.print(&text);
+                if has_line_feed {
+                    self.print("\n");
+                }
             }
             "printf" => {
                 let size: usize = arguments.iter().map(|a| a.len()).sum();
-                let text = match self.spend(2 * size) {
-                    true => expansion::printf(&arguments),
-                    false => String::new(),
-                };
-                for line in text.lines() {
-                    self.step(Step::Print(line.to_string()));
+                let mut text = String::new();
+                for round in Printf::new(arguments.iter().copied()) {
+                    if !self.spend(2 * size + round.len()) {
+                        return;
+                    }
+                    text.push_str(&round);
                 }
+                self.print(&text);
             }
             "seq" => {
                 for number in expansion::seq(&arguments) {
@@ -81,7 +94,14 @@ impl Shell {
                     self.status = i32::from(arithmetic(self, expression) == 0);
                 }
             }
-            "[" | "test" => self.status = i32::from(!expansion::test(&arguments)),
+            "[" | "test" => {
+                let without_bracket = match (command, arguments.split_last()) {
+                    ("[", Some((&"]", rest))) => rest,
+                    _ => &arguments[..],
+                };
+                let words: Vec<String> = without_bracket.iter().map(|w| w.to_string()).collect();
+                self.status = test_expression::evaluate(self, &words).unwrap_or(2);
+            }
             "set" => {
                 self.errexit |= arguments
                     .iter()
@@ -95,9 +115,26 @@ impl Shell {
             }
             "break" => self.breaking = !self.is_skipping(),
             "continue" => self.continuing = !self.is_skipping(),
-            "exit" | "return" => {
+            "exit" => {
                 let code = arguments.first().and_then(|a| a.parse().ok());
-                self.step(Step::Exit(code.unwrap_or(0)));
+                self.step(Step::Exit(code.unwrap_or(before)));
+            }
+            "return" => {
+                let code = arguments.first().and_then(|a| a.parse().ok());
+                self.status = code.unwrap_or(before);
+                self.returning = true;
+            }
+            "cat" if arguments.is_empty() => {
+                if let Some(text) = self.input.take() {
+                    self.print(&format!("{text}\n"));
+                }
+            }
+            "read" => self.read(&arguments),
+            "unset" => {
+                let names = arguments.iter().filter(|name| !name.starts_with('-'));
+                for name in names {
+                    Rc::make_mut(&mut self.variables).remove(*name);
+                }
             }
             "sh" | "bash" => {
                 let all: Vec<&str> = std::iter::once(command).chain(arguments).collect();
@@ -106,7 +143,7 @@ impl Shell {
                 {
                     let dialect = Dialect::of(command.rsplit('/').next().unwrap_or_default());
                     let inner = self.inner(dialect, |inner| inner.script(script));
-                    self.steps_of(inner.steps);
+                    self.steps_of_shell(inner);
                 }
             }
             "ray" => self.ray(&arguments),
@@ -138,9 +175,25 @@ impl Shell {
             self.set(&name, value);
         }
         self.command(body);
+        self.returning = false;
         for (name, value) in before {
             self.set(&name, value.unwrap_or_default());
         }
+    }
+
+    /// `read`: the next line of the input.
+    fn read(&mut self, arguments: &[&str]) {
+        let name = arguments.iter().rfind(|name| !name.starts_with('-'));
+        let Some(input) = self.input.take() else {
+            self.status = 1;
+            return;
+        };
+        let (line, rest) = match input.split_once('\n') {
+            Some((line, rest)) => (line, Some(rest.to_owned())),
+            None => (input.as_str(), None),
+        };
+        self.input = rest;
+        self.set(name.unwrap_or(&"REPLY"), line.trim().to_owned());
     }
 
     /// `ray start --block` and `ray kuberay-autoscaler` run forever; `ray job submit -- ENTRYPOINT` runs as long as the

@@ -3,7 +3,9 @@
 use super::arithmetic::arithmetic;
 use super::expansion;
 use super::interpreter::Shell;
+use super::pattern;
 use super::syntax::{Compound, List, Part, Word};
+use super::test_expression;
 use kueue_lab_container_program::Step;
 
 /// Iterations after which a loop counts as endless.
@@ -21,8 +23,7 @@ impl Shell {
                     inner.errexit = strict;
                     inner.list(list);
                 });
-                self.status = inner.status;
-                self.steps_of(inner.steps);
+                self.steps_of_shell(inner);
             }
             Compound::If {
                 branches,
@@ -39,7 +40,7 @@ impl Shell {
                     expansion::expand(self, word, &mut values);
                 }
                 for value in values {
-                    if self.exited || self.breaking {
+                    if self.exited || self.breaking || self.returning {
                         break;
                     }
                     self.set(name, value);
@@ -50,18 +51,27 @@ impl Shell {
             Compound::ArithmeticFor { expressions, body } => {
                 self.arithmetic_for_loop(expressions, body);
             }
-            // Patterns are not matched.
-            Compound::Case { .. } => self.status = 0,
+            Compound::Case { word, arms } => {
+                let text = self.word_text(word);
+                self.status = 0;
+                for arm in arms {
+                    for word in &arm.patterns {
+                        let pattern = self.pattern(word);
+                        if self.is_skipping() || pattern::matches(&pattern, &text) {
+                            return self.list(&arm.body);
+                        }
+                    }
+                }
+            }
             Compound::Arithmetic(expression) => {
                 self.status = i32::from(self.arithmetic(expression) == 0);
             }
             Compound::Condition(words) => {
                 let mut texts = Vec::with_capacity(words.len());
                 for word in words {
-                    texts.push(self.word_text(word));
+                    texts.push(self.pattern(word));
                 }
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                self.status = i32::from(!expansion::condition(&texts));
+                self.status = test_expression::condition(self, &texts);
             }
         }
     }
@@ -86,6 +96,7 @@ impl Shell {
         self.arithmetic(initial);
         while !self.exited
             && !self.breaking
+            && !self.returning
             && (is_blank(condition) || self.arithmetic(condition) != 0)
             && self.budget.command()
         {
@@ -106,7 +117,7 @@ impl Shell {
             }
             last = self.steps.len();
             self.loop_body(body);
-            if self.exited || self.breaking {
+            if self.exited || self.breaking || self.returning {
                 endless = false;
                 break;
             }

@@ -1,8 +1,9 @@
-//! Expansion of words; sequences, `test` and `printf`.
+//! Expansion of words; sequences.
 
 use super::arithmetic::Variables;
 use super::budget::OVERHEAD;
 use super::interpreter::{DEPTH, Shell};
+use super::pattern;
 use super::syntax::{Dialect, List, Operation, Part, Word, expand_braces};
 use kueue_lab_container_program::Step;
 
@@ -41,9 +42,9 @@ fn expand_without_braces(shell: &mut Shell, word: &Word, words: &mut Vec<String>
 
 impl Shell {
     /// The output of a command substitution.
-    fn output(&mut self, list: &List) -> Vec<String> {
+    fn output(&mut self, list: &List) -> String {
         if self.depth >= DEPTH {
-            return Vec::new();
+            return String::new();
         }
         let functions = self.functions.clone();
         let inner = self.inner(self.dialect, |inner| {
@@ -55,7 +56,9 @@ impl Shell {
             Step::Print(line) => Some(line),
             _ => None,
         });
-        lines.collect()
+        let last = Some(inner.line).filter(|line| !line.is_empty());
+        let lines: Vec<String> = lines.chain(last).collect();
+        lines.join("\n").trim_end_matches('\n').to_owned()
     }
 
     /// The expanded text of a word that is not divided into words; empty if the budget is spent.
@@ -81,13 +84,15 @@ impl Shell {
                 if !self.spend(size) {
                     return String::new();
                 }
-                let value = self.value(name);
                 match operation {
-                    Some(operation) => self.operate(name, value, operation),
-                    None => value,
+                    Some(operation) => {
+                        let value = self.known_value(name);
+                        self.operate(name, value, operation)
+                    }
+                    None => self.value(name),
                 }
             }
-            Part::Command(list, _) => self.output(list).join(" "),
+            Part::Command(list, _) => self.output(list),
             Part::Arithmetic(expression) => self.arithmetic(expression).to_string(),
         };
         match self.spend(text.len()) {
@@ -96,18 +101,76 @@ impl Shell {
         }
     }
 
-    /// The value of an expansion with an operation. Those on patterns and positions have no effect.
-    fn operate(&mut self, name: &str, value: String, operation: &Operation) -> String {
+    /// The expanded text of a word as a pattern, in which quoted characters are literal.
+    pub(super) fn pattern(&mut self, word: &Word) -> String {
+        let mut pattern = String::new();
+        for part in word {
+            let text = self.text(part);
+            match part {
+                Part::Literal(_) => pattern.push_str(&text),
+                Part::Parameter { quoted: false, .. } | Part::Command(_, false) => {
+                    pattern.push_str(&text.replace('\\', "\\\\"));
+                }
+                _ => pattern.push_str(&pattern::quote(&text)),
+            }
+        }
+        pattern
+    }
+
+    /// The expanded text of a word that is not divided into words.
+    fn unquoted(&mut self, word: &Word) -> String {
+        let pattern = self.pattern(word);
+        pattern::unquote(&pattern)
+    }
+
+    /// The value of an expansion with an operation.
+    fn operate(&mut self, name: &str, value: Option<String>, operation: &Operation) -> String {
+        let is_unset = |colon: bool| match &value {
+            None => true,
+            Some(value) => colon && value.is_empty(),
+        };
+        let known = value.clone().unwrap_or_default();
         match operation {
-            Operation::Length => value.chars().count().to_string(),
-            Operation::Default { word, .. } if value.is_empty() => self.word_text(word),
-            Operation::Assign { word, .. } if value.is_empty() => {
-                let text = self.word_text(word);
+            Operation::Length => known.chars().count().to_string(),
+            Operation::Default { colon, word } if is_unset(*colon) => self.unquoted(word),
+            Operation::Assign { colon, word } if is_unset(*colon) => {
+                let text = self.unquoted(word);
                 self.set(name, text.clone());
                 text
             }
-            Operation::Alternative { word, .. } if !value.is_empty() => self.word_text(word),
-            _ => value,
+            Operation::Error { colon, word } if is_unset(*colon) => {
+                let text = self.unquoted(word);
+                let text = match text.as_str() {
+                    "" => "parameter not set",
+                    text => text,
+                };
+                self.print(&format!("sh: {name}: {text}\n"));
+                self.step(Step::Exit(2));
+                String::new()
+            }
+            Operation::Alternative { colon, .. } if is_unset(*colon) => String::new(),
+            Operation::Alternative { word, .. } => self.unquoted(word),
+            Operation::RemovePrefix { longest, pattern } => {
+                let pattern = self.pattern(pattern);
+                pattern::remove_prefix(&pattern, &known, *longest).to_owned()
+            }
+            Operation::RemoveSuffix { longest, pattern } => {
+                let pattern = self.pattern(pattern);
+                pattern::remove_suffix(&pattern, &known, *longest).to_owned()
+            }
+            Operation::Replace { all, pattern, with } => {
+                let pattern = self.pattern(pattern);
+                let with = self.unquoted(with);
+                let replaced =
+                    pattern::replace(&pattern, &known, &with, *all, |size| self.spend(size));
+                replaced.unwrap_or_default()
+            }
+            Operation::Substring { offset, length } => {
+                let offset = self.arithmetic(offset);
+                let length = length.as_ref().map(|length| self.arithmetic(length));
+                pattern::substring(&known, offset, length)
+            }
+            Operation::Default { .. } | Operation::Assign { .. } | Operation::Error { .. } => known,
         }
     }
 }
@@ -126,62 +189,4 @@ pub fn seq(arguments: &[&str]) -> Vec<i64> {
         .take_while(past)
         .take(NUMBERS)
         .collect()
-}
-
-/// The output of `printf`.
-pub(super) fn printf(arguments: &[&str]) -> String {
-    let mut arguments = arguments.iter();
-    let format = arguments.next().copied().unwrap_or_default();
-    let format = format.replace("\\n", "\n").replace("\\t", "\t");
-    let mut text = String::new();
-    let mut letters = format.chars();
-    while let Some(c) = letters.next() {
-        if c != '%' {
-            text.push(c);
-            continue;
-        }
-        // Width and precision are ignored.
-        match letters.find(char::is_ascii_alphabetic) {
-            Some(_) => text.push_str(arguments.next().copied().unwrap_or_default()),
-            None => text.push('%'),
-        }
-    }
-    text
-}
-
-/// The result of `test`; files never exist.
-pub(super) fn test(arguments: &[&str]) -> bool {
-    let arguments: Vec<&str> = arguments
-        .iter()
-        .copied()
-        .filter(|a| !matches!(*a, "]" | "]]"))
-        .collect();
-    let number = |text: &str| text.trim().parse::<i64>().unwrap_or(0);
-    match arguments[..] {
-        [] => false,
-        ["!", ..] => {
-            let negations = arguments.iter().take_while(|a| **a == "!").count();
-            test(&arguments[negations..]) == (negations % 2 == 0)
-        }
-        ["-z", text] => text.is_empty(),
-        ["-n", text] => !text.is_empty(),
-        ["-f" | "-d" | "-e" | "-s" | "-x" | "-r", _] => false,
-        [text] => !text.is_empty(),
-        [a, "=" | "==", b] => a == b,
-        [a, "!=", b] => a != b,
-        [a, "-eq", b] => number(a) == number(b),
-        [a, "-ne", b] => number(a) != number(b),
-        [a, "-lt", b] => number(a) < number(b),
-        [a, "-le", b] => number(a) <= number(b),
-        [a, "-gt", b] => number(a) > number(b),
-        [a, "-ge", b] => number(a) >= number(b),
-        _ => true,
-    }
-}
-
-/// The result of `[[ ]]`, without precedence by parentheses.
-pub(super) fn condition(words: &[&str]) -> bool {
-    words
-        .split(|word| *word == "||")
-        .any(|words| words.split(|word| *word == "&&").all(test))
 }

@@ -1,7 +1,7 @@
 //! Interprets a shell script and records its visible effects: output, waits and exit. Unknown
 //! commands succeed at once without output.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::arithmetic::Variables;
 use super::budget::{Budget, OVERHEAD, ScriptLimits};
 use super::expansion;
 use super::syntax::{
-    AndOr, AssignedValue, BRACE_LETTERS, Command, Connector, Dialect, List, Pipeline,
-    SimpleCommand, parse_leniently,
+    AndOr, AssignedValue, BRACE_LETTERS, Command, Connector, Dialect, List, Pipeline, Redirect,
+    RedirectKind, SimpleCommand, parse_leniently,
 };
 use kueue_lab_container_program::Step;
 
@@ -63,6 +63,14 @@ pub(super) struct Shell {
     pub(super) breaking: bool,
     /// Whether it skips to the next iteration of a loop (`continue`).
     pub(super) continuing: bool,
+    /// Whether it skips to the end of a function (`return`).
+    pub(super) returning: bool,
+    /// Output of the line that has no line feed yet.
+    pub(super) line: String,
+    /// The input of the command, as far as it is in the script.
+    pub(super) input: Option<String>,
+    /// The files that redirections created.
+    pub(super) files: BTreeSet<String>,
     /// `set -e`: exit at the first command that fails.
     pub(super) errexit: bool,
     pub(super) functions: Rc<HashMap<String, Arc<Command>>>,
@@ -82,6 +90,10 @@ impl Shell {
             exited: false,
             breaking: false,
             continuing: false,
+            returning: false,
+            line: String::new(),
+            input: None,
+            files: BTreeSet::new(),
             errexit: false,
             functions: Rc::default(),
             dialect,
@@ -93,6 +105,7 @@ impl Shell {
 
     /// The steps, with the explanation of a limit that ended the script.
     fn into_steps(mut self) -> Vec<Step> {
+        self.end_line();
         if let Some(line) = self.budget.explanation() {
             self.steps.truncate(self.budget.steps());
             self.steps.extend([Step::Print(line), Step::Exit(KILLED)]);
@@ -105,7 +118,9 @@ impl Shell {
         let mut inner = Self::new(self.variables.clone(), dialect, self.depth + 1);
         inner.budget = std::mem::take(&mut self.budget);
         inner.brace_letters = self.brace_letters;
+        inner.files = std::mem::take(&mut self.files);
         run(&mut inner);
+        self.files = std::mem::take(&mut inner.files);
         self.budget = std::mem::take(&mut inner.budget);
         self.brace_letters = inner.brace_letters;
         self.exited |= self.budget.is_exceeded();
@@ -157,17 +172,43 @@ impl Shell {
     /// Exits with the code of the last command.
     fn close(&mut self) {
         if !self.exited && self.status != 0 {
+            self.end_line();
             self.steps.push(Step::Exit(self.status));
         }
     }
 
-    pub(super) fn is_skipping(&self) -> bool {
-        self.exited || self.breaking || self.continuing
+    /// Ends the line of output without a line feed.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.steps.push(Step::Print(line));
+        }
     }
 
-    pub(super) fn step(&mut self, step: Step) {
+    /// Prints a text, the last line of which can be continued.
+    pub(super) fn print(&mut self, text: &str) {
+        let mut lines = text.split('\n');
+        let last = lines.next_back().unwrap_or_default();
+        for line in lines {
+            self.step(Step::Print(line.to_owned()));
+        }
+        if !self.is_skipping() && self.spend(last.len()) {
+            self.line.push_str(last);
+        }
+    }
+
+    pub(super) fn is_skipping(&self) -> bool {
+        self.exited || self.breaking || self.continuing || self.returning
+    }
+
+    pub(super) fn step(&mut self, mut step: Step) {
         if self.is_skipping() {
             return;
+        }
+        match &mut step {
+            Step::Print(line) => line.insert_str(0, &std::mem::take(&mut self.line)),
+            Step::Exit(_) | Step::Hang => self.end_line(),
+            _ => {}
         }
         self.exited |= matches!(step, Step::Exit(_) | Step::Hang);
         if let Step::Print(line) = &step
@@ -229,8 +270,12 @@ impl Shell {
         }
         self.depth += 1;
         match command {
-            Command::Simple(command) => self.words(command),
-            Command::Compound(compound, _) => self.compound(compound),
+            Command::Simple(command) => {
+                self.redirected(&command.redirects, |shell| shell.words(command));
+            }
+            Command::Compound(compound, redirects) => {
+                self.redirected(redirects, |shell| shell.compound(compound));
+            }
             Command::Function(name, body) => {
                 if self.spend(name.len() + OVERHEAD) {
                     Rc::make_mut(&mut self.functions).insert(name.clone(), body.clone());
@@ -238,6 +283,44 @@ impl Shell {
             }
         }
         self.depth -= 1;
+    }
+
+    /// Executes a command whose output may go to a file.
+    fn redirected(&mut self, redirects: &[Redirect], run: impl FnOnce(&mut Self)) {
+        let input = redirects.iter().find_map(|redirect| match &redirect.kind {
+            RedirectKind::HereDocument(text) => text.get().cloned(),
+            RedirectKind::HereString(word) => Some(word.clone()),
+            _ => None,
+        });
+        if let Some(word) = input {
+            self.input = Some(self.word_text(&word).trim_end_matches('\n').to_owned());
+        }
+        let targets =
+            redirects
+                .iter()
+                .filter_map(|redirect| match (&redirect.kind, redirect.descriptor) {
+                    (RedirectKind::Write(word) | RedirectKind::Append(word), None | Some(1)) => {
+                        Some(word)
+                    }
+                    (RedirectKind::WriteBoth(word), _) => Some(word),
+                    _ => None,
+                });
+        let mut file = None;
+        for word in targets {
+            file = Some(self.word_text(word));
+        }
+        let is_output = |path: &str| matches!(path, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
+        let Some(path) = file.filter(|path| !is_output(path)) else {
+            return run(self);
+        };
+        let (line, first) = (std::mem::take(&mut self.line), self.steps.len());
+        run(self);
+        let steps = self.steps.split_off(first.min(self.steps.len()));
+        self.steps.extend(without_output(steps));
+        self.line = line;
+        if path != "/dev/null" && self.spend(path.len() + OVERHEAD) {
+            self.files.insert(path);
+        }
     }
 
     /// Executes a command before the expansion of its words.
@@ -280,7 +363,24 @@ impl Shell {
         }
     }
 
+    /// The value of a variable that is set.
+    pub(super) fn known_value(&self, name: &str) -> Option<String> {
+        match name {
+            "?" | "$" => Some(self.value(name)),
+            _ => self.variables.get(name).cloned(),
+        }
+    }
+
     /// Appends the steps of an inner shell, whose exit code is the status.
+    pub(super) fn steps_of_shell(&mut self, inner: Self) {
+        self.status = inner.status;
+        self.steps_of(inner.steps);
+        if !self.is_skipping() {
+            self.line.push_str(&inner.line);
+        }
+    }
+
+    /// Appends steps, whose exit code is the status.
     pub(super) fn steps_of(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
@@ -289,6 +389,16 @@ impl Shell {
             }
         }
     }
+}
+
+/// Steps of a command whose output goes to a file.
+fn without_output(steps: Vec<Step>) -> Vec<Step> {
+    let steps = steps.into_iter().filter_map(|step| match step {
+        Step::Print(_) => None,
+        Step::Loop(body) => Some(Step::Loop(without_output(body))),
+        step => Some(step),
+    });
+    steps.collect()
 }
 
 impl Variables for Shell {

@@ -10,14 +10,19 @@ mod command;
 mod compound;
 mod expansion;
 mod interpreter;
+pub mod pattern;
+pub mod printf;
 mod python;
 pub mod syntax;
+pub mod test_expression;
+mod test_files;
 
 pub use arithmetic::{Variables, arithmetic};
 pub use budget::ScriptLimits;
 pub use command::{steps, steps_within};
 pub use expansion::seq;
 pub use interpreter::Environment;
+pub use test_files::IMAGE_DIRECTORIES;
 
 #[cfg(test)]
 mod tests;

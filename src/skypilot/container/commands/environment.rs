@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::arguments::Arguments;
 use super::context::{Context, Exit};
 use crate::memory::WORD_OVERHEAD;
-use crate::shell::test_expression;
+use kueue_lab_shell::test_expression;
 
 /// `test` and `[`
 pub(super) async fn test(context: &mut Context<'_>) -> Exit {
@@ -16,7 +16,7 @@ pub(super) async fn test(context: &mut Context<'_>) -> Exit {
             _ => return context.fail(2, "missing ]").await,
         }
     }
-    match test_expression(context.shell, arguments) {
+    match test_expression::evaluate(context.shell, arguments) {
         Ok(status) => Ok(status),
         Err(message) => context.fail(2, message).await,
     }

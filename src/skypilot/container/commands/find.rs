@@ -2,7 +2,7 @@
 
 use super::context::{Context, Exit};
 use crate::filesystem::{FileKind, Metadata, file_name};
-use crate::shell::pattern_matches;
+use kueue_lab_shell::pattern;
 
 /// A test of a file, or an action.
 enum Expression {
@@ -145,9 +145,9 @@ async fn apply(
 
 fn test(context: &Context<'_>, expression: &Expression, path: &str, entry: &Metadata) -> bool {
     match expression {
-        Expression::Name(pattern, false) => pattern_matches(pattern, file_name(path)),
+        Expression::Name(pattern, false) => pattern::matches(pattern, file_name(path)),
         Expression::Name(pattern, true) => {
-            pattern_matches(pattern, &file_name(path).to_lowercase())
+            pattern::matches(pattern, &file_name(path).to_lowercase())
         }
         Expression::Type(letter) => match entry.kind {
             FileKind::Directory => *letter == 'd',

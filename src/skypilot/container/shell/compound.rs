@@ -1,10 +1,8 @@
 //! Executes compound commands.
 
-use kueue_lab_shell::arithmetic;
+use kueue_lab_shell::{arithmetic, pattern, test_expression};
 
-use super::pattern;
 use super::state::{Flow, Shell};
-use super::test_expression::condition;
 use crate::streams::Streams;
 use kueue_lab_shell::syntax::{Compound, List};
 
@@ -123,7 +121,7 @@ impl Shell {
                         Err(error) => return self.expansion_failed(&error, streams).await,
                     }
                 }
-                self.status = condition(self, &texts);
+                self.status = test_expression::condition(self, &texts);
                 Flow::Next
             }
         }

@@ -1,13 +1,12 @@
 //! Expansion of words: braces, tilde, parameters, command substitution, arithmetic, field splitting and
 //! pathnames.
 
-use kueue_lab_shell::arithmetic;
 use kueue_lab_shell::syntax::{
     BRACE_LETTERS, Dialect, Index, List, Operation, Part, Word, expand_braces,
 };
+use kueue_lab_shell::{arithmetic, pattern};
 
 use super::fields::Fields;
-use super::pattern;
 use super::state::Shell;
 use crate::memory::{MemoryReservation, WORD_OVERHEAD};
 use crate::streams::{Output, Streams};
@@ -307,7 +306,7 @@ impl Shell {
                     }
                     None => None,
                 };
-                substring(&known, offset, length)
+                pattern::substring(&known, offset, length)
             }
         })
     }
@@ -331,22 +330,4 @@ impl Shell {
 /// Whether an expansion in quotes has a field for each value.
 fn is_list(name: &str, index: Option<&Index>) -> bool {
     matches!(index, Some(Index::All)) || (index.is_none() && name == "@")
-}
-
-fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    let count = letters.len() as i64;
-    let begin = if offset < 0 {
-        count.saturating_add(offset)
-    } else {
-        offset
-    };
-    let begin = begin.clamp(0, count);
-    let end = match length {
-        None => count,
-        Some(length) if length < 0 => count.saturating_add(length),
-        Some(length) => begin.saturating_add(length),
-    };
-    let end = end.clamp(begin, count);
-    letters[begin as usize..end as usize].iter().collect()
 }

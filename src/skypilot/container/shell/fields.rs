@@ -1,6 +1,8 @@
 //! Fields: the words that result from an expansion, with their quotes.
 
-use super::{glob, pattern};
+use kueue_lab_shell::pattern;
+
+use super::glob;
 use crate::filesystem::FileSystem;
 
 /// Builds the fields of a word.

@@ -1,7 +1,7 @@
 //! Pathname expansion.
 
-use super::pattern;
 use crate::filesystem::FileSystem;
+use kueue_lab_shell::pattern;
 
 /// Maximum number of paths of a pattern.
 const PATHS: usize = 10_000;

@@ -6,7 +6,7 @@ use regex::{NoExpand, Regex, RegexBuilder};
 const EXPRESSION: usize = 1 << 20;
 
 /// Whether a pattern matches a text completely.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     matches_chars(&pattern, &text)
@@ -172,14 +172,14 @@ fn compile(expression: &str) -> Option<Regex> {
 }
 
 /// Removes the shortest or longest prefix that matches.
-pub(super) fn remove_prefix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
+pub fn remove_prefix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
     let regex = compile(&format!("^(?:{})", expression(pattern, longest)));
     let found = regex.and_then(|regex| regex.find(text));
     &text[found.map_or(0, |found| found.end())..]
 }
 
 /// Removes the shortest or longest suffix that matches.
-pub(super) fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
+pub fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
     let before = if longest { ".*?" } else { ".*" };
     let regex = compile(&format!("^{before}((?:{})$)", expression(pattern, true)));
     let found = regex.and_then(|regex| regex.captures(text)?.get(1));
@@ -189,7 +189,7 @@ pub(super) fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> 
 /// Replaces the first or all longest matches.
 ///
 /// `None` if `has_space` for the size of the result is false.
-pub(super) fn replace(
+pub fn replace(
     pattern: &str,
     text: &str,
     with: &str,
@@ -213,7 +213,7 @@ pub(super) fn replace(
 }
 
 /// Whether a text has unquoted pattern characters.
-pub(super) fn is_pattern(text: &str) -> bool {
+pub fn is_pattern(text: &str) -> bool {
     let mut letters = text.chars();
     while let Some(c) = letters.next() {
         match c {
@@ -226,7 +226,7 @@ pub(super) fn is_pattern(text: &str) -> bool {
 }
 
 /// A text in which no character is one of a pattern.
-pub(super) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '-' | '^') {
@@ -238,7 +238,7 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 /// The text of a pattern without its quotes.
-pub(super) fn unquote(pattern: &str) -> String {
+pub fn unquote(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut letters = pattern.chars();
     while let Some(c) = letters.next() {
@@ -248,6 +248,25 @@ pub(super) fn unquote(pattern: &str) -> String {
         }
     }
     text
+}
+
+/// A part of a text, as `${name:offset:length}`: negative values count from the end.
+pub fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let count = letters.len() as i64;
+    let begin = if offset < 0 {
+        count.saturating_add(offset)
+    } else {
+        offset
+    };
+    let begin = begin.clamp(0, count);
+    let end = match length {
+        None => count,
+        Some(length) if length < 0 => count.saturating_add(length),
+        Some(length) => begin.saturating_add(length),
+    };
+    let end = end.clamp(begin, count);
+    letters[begin as usize..end as usize].iter().collect()
 }
 
 #[cfg(test)]

@@ -3,17 +3,42 @@
 use regex::Regex;
 
 use super::pattern;
-use super::state::Shell;
-use crate::filesystem::FileKind;
 
 /// Maximum nesting depth of an expression.
 const DEPTH: usize = 50;
+
+/// What an expression asks about, besides texts and numbers.
+pub trait TestSubject {
+    /// The file at a path, after symbolic links; `None` if there is none.
+    fn file(&self, path: &str) -> Option<TestFile>;
+    /// Whether a path is a symbolic link.
+    fn is_link(&self, path: &str) -> bool;
+    /// Whether a file is newer than another one, or exists alone.
+    fn is_newer(&self, path: &str, than: &str) -> bool;
+    /// Whether two paths are the same file.
+    fn is_same_file(&self, path: &str, other: &str) -> bool;
+    /// Whether a variable is set.
+    fn is_set(&self, name: &str) -> bool;
+    /// Whether the shell has a terminal.
+    fn has_terminal(&self) -> bool;
+}
+
+/// A file as `test` sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestFile {
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// Whether it has content.
+    pub has_content: bool,
+    /// Whether it can be executed.
+    pub is_executable: bool,
+}
 
 /// Evaluates the arguments of `test`: the exit status.
 ///
 /// # Errors
 /// The arguments are no expression.
-pub(crate) fn evaluate(shell: &Shell, arguments: &[String]) -> Result<i32, String> {
+pub fn evaluate(shell: &impl TestSubject, arguments: &[String]) -> Result<i32, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         [] => false,
@@ -43,7 +68,7 @@ pub(crate) fn evaluate(shell: &Shell, arguments: &[String]) -> Result<i32, Strin
 }
 
 /// Evaluates the words of `[[ ]]`, which are patterns; the exit status.
-pub(super) fn condition(shell: &Shell, words: &[String]) -> i32 {
+pub fn condition(shell: &impl TestSubject, words: &[String]) -> i32 {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut parser = TestParser {
         shell,
@@ -58,15 +83,15 @@ pub(super) fn condition(shell: &Shell, words: &[String]) -> i32 {
     }
 }
 
-struct TestParser<'a> {
-    shell: &'a Shell,
+struct TestParser<'a, S> {
+    shell: &'a S,
     words: &'a [&'a str],
     at: usize,
     depth: usize,
     is_condition: bool,
 }
 
-impl<'a> TestParser<'a> {
+impl<'a, S: TestSubject> TestParser<'a, S> {
     fn peek(&self) -> Option<&'a str> {
         self.words.get(self.at).copied()
     }
@@ -192,42 +217,38 @@ fn is_binary(operator: &str) -> bool {
     )
 }
 
-fn unary(shell: &Shell, operator: &str, operand: &str) -> bool {
-    let files = shell.container().files();
-    let entry = || files.stat(shell.directory(), operand).ok();
+fn unary(shell: &impl TestSubject, operator: &str, operand: &str) -> bool {
+    let file = || shell.file(operand);
     match operator {
         "-n" => !operand.is_empty(),
         "-z" => operand.is_empty(),
-        "-e" => entry().is_some(),
-        "-f" => entry().is_some_and(|e| !e.is_directory()),
-        "-d" => entry().is_some_and(|e| e.is_directory()),
-        "-s" => entry().is_some_and(|e| e.size() > 0),
-        "-r" | "-w" => entry().is_some(),
-        "-x" => entry().is_some_and(|e| e.mode & 0o111 != 0),
-        "-L" | "-h" => files
-            .lstat(shell.directory(), operand)
-            .is_ok_and(|e| matches!(e.kind, FileKind::Link(_))),
-        "-t" => shell.terminal.is_some(),
-        "-v" => shell.get(operand).is_some(),
-        "-c" => operand.starts_with("/dev/") && entry().is_some(),
+        "-e" | "-r" | "-w" => file().is_some(),
+        "-f" => file().is_some_and(|file| !file.is_directory),
+        "-d" => file().is_some_and(|file| file.is_directory),
+        "-s" => file().is_some_and(|file| file.has_content),
+        "-x" => file().is_some_and(|file| file.is_executable),
+        "-L" | "-h" => shell.is_link(operand),
+        "-t" => shell.has_terminal(),
+        "-v" => shell.is_set(operand),
+        "-c" => operand.starts_with("/dev/") && file().is_some(),
         _ => false,
     }
 }
 
-fn binary(shell: &Shell, left: &str, operator: &str, right: &str) -> Result<bool, String> {
-    let files = shell.container().files();
-    let modified = |path: &str| files.stat(shell.directory(), path).ok().map(|e| e.modified);
+fn binary(
+    shell: &impl TestSubject,
+    left: &str,
+    operator: &str,
+    right: &str,
+) -> Result<bool, String> {
     Ok(match operator {
         "=" | "==" => left == right,
         "!=" => left != right,
         "<" => left < right,
         ">" => left > right,
-        "-nt" => modified(left) > modified(right),
-        "-ot" => modified(left) < modified(right),
-        "-ef" => {
-            let resolve = |path: &str| files.resolve(shell.directory(), path, true).ok();
-            resolve(left).is_some() && resolve(left) == resolve(right)
-        }
+        "-nt" => shell.is_newer(left, right),
+        "-ot" => shell.is_newer(right, left),
+        "-ef" => shell.is_same_file(left, right),
         _ => {
             let number = |text: &str| {
                 let illegal = || format!("Illegal number: {text}");
