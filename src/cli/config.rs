@@ -2,17 +2,12 @@
 
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kueue_lab_api::config::{
-    CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, NoEffectIn, load,
-};
-use kueue_lab_controller::{ControllerConfig, Settings};
-use kueue_lab_controller_runtime::Api;
+use kueue_lab_api::config::{LoadedConfiguration, NoEffectIn, load};
+use kueue_lab_explain::{NoConfiguration, configuration_of_cluster};
 
 use super::CliError;
 use super::kubeconfig_args::request_error;
-use kueue_lab_lab::request_error_message;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -49,9 +44,6 @@ pub(super) struct ConfigFile {
     /// The warnings, which are logged already: converted settings, and settings without effect.
     pub warnings: Vec<String>,
 }
-
-/// The ConfigMap of Kueue's manifests.
-const CONFIG_MAP: &str = "kueue-manager-config";
 
 /// Reads a configuration; warnings are logged.
 ///
@@ -103,19 +95,7 @@ pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigF
 }
 
 /// The configuration of a cluster's Kueue; `None` for Kueue's default configuration, if the cluster has no
-/// ConfigMap of Kueue or it cannot be used. `note` is called with the reason for the latter.
-pub(super) async fn configuration_or_default(
-    client: &Client,
-    note: impl FnOnce(&str),
-) -> Option<LoadedConfiguration> {
-    let found = configuration_of_cluster(client).await;
-    found.unwrap_or_else(|error| {
-        note(&error.note());
-        None
-    })
-}
-
-/// As [`configuration_or_default`], with the note on stderr.
+/// ConfigMap of Kueue or it cannot be used. The reason for the latter is a note on stderr.
 ///
 /// # Errors
 /// The cluster cannot be reached, or does not know the user, so that other requests fail as well.
@@ -137,55 +117,4 @@ pub(super) async fn configuration_or_note(
 /// Whether the failure of a request concerns only the ConfigMap: the cluster answers and knows the user.
 fn is_about_config_map(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code != 401)
-}
-
-/// The settings of a controller with a configuration, or with the default one.
-pub(super) fn settings(kueue: Option<&LoadedConfiguration>) -> Settings {
-    Settings::new(
-        kueue
-            .cloned()
-            .map_or_else(ControllerConfig::default, ControllerConfig::from),
-    )
-}
-
-/// The error of the search for the configuration of a cluster.
-enum NoConfiguration {
-    /// The request for the ConfigMap failed.
-    Unreadable(kube::Error),
-    /// The content cannot be loaded.
-    Invalid(String),
-}
-
-impl NoConfiguration {
-    /// The text of a note.
-    fn note(&self) -> String {
-        let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
-        let why = match self {
-            Self::Unreadable(error) => {
-                format!("cannot read {name}: {}", request_error_message(error))
-            }
-            Self::Invalid(problem) => format!("cannot load {name}: {problem}"),
-        };
-        format!("{why}; Kueue's default configuration is assumed")
-    }
-}
-
-/// The configuration of a cluster's Kueue; `None` if the cluster has no ConfigMap of Kueue.
-///
-/// # Errors
-/// The ConfigMap cannot be read, or its content cannot be loaded.
-async fn configuration_of_cluster(
-    client: &Client,
-) -> Result<Option<LoadedConfiguration>, NoConfiguration> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
-    let found = api.get_opt(CONFIG_MAP).await;
-    let found = found.map_err(NoConfiguration::Unreadable)?;
-    let text = found.and_then(|found| found.data?.remove(CONFIG_MAP_KEY));
-    let Some(text) = text else {
-        return Ok(None);
-    };
-    load(&text).map(Some).map_err(|problems| {
-        let problem = problems.first().map(ToString::to_string);
-        NoConfiguration::Invalid(problem.unwrap_or_default())
-    })
 }

@@ -1,7 +1,9 @@
 //! The error of a subcommand and its exit code.
 
+use kueue_lab_explain::ExplainError;
 use kueue_lab_lab::{LabError, LocalClusterError};
 use kueue_lab_presets::StartError;
+use kueue_lab_submission::SubmissionError;
 
 use super::source_text::with_sources;
 
@@ -48,6 +50,24 @@ impl From<LabError> for CliError {
 
 impl From<LocalClusterError> for CliError {
     fn from(error: LocalClusterError) -> Self {
+        match error.is_usage() {
+            true => Self::usage(error),
+            false => Self::failed(error),
+        }
+    }
+}
+
+impl From<ExplainError> for CliError {
+    fn from(error: ExplainError) -> Self {
+        match error.is_usage() {
+            true => Self::usage(error),
+            false => Self::failed(error),
+        }
+    }
+}
+
+impl From<SubmissionError> for CliError {
+    fn from(error: SubmissionError) -> Self {
         match error.is_usage() {
             true => Self::usage(error),
             false => Self::failed(error),

@@ -7,9 +7,9 @@ use kube::config::Kubeconfig;
 
 use super::CliError;
 use super::running_lab::running_lab_kubeconfig;
+use kueue_lab_explain::ExplainError;
 use kueue_lab_lab::{
     KubeconfigContext, context_names, error_chain, read_default_kubeconfig, read_kubeconfig,
-    request_error_message,
 };
 
 /// The flags that select a kubeconfig and a context.
@@ -127,23 +127,10 @@ impl KubeconfigArgs {
     }
 }
 
-/// The error for a cluster that does not serve the kinds.
-const NO_KUEUE: &str = "the cluster does not serve kueue.x-k8s.io/v1beta2; is Kueue installed on it? For a cluster with an older version, start a lab from it with `kueue-lab up --from context:NAME`";
-
 /// The error of a command after a failed request for kinds of Kueue: without the right, the credentials or Kueue,
 /// the request of the user is invalid.
 pub(super) fn request_error(error: &kube::Error) -> CliError {
-    match error {
-        kube::Error::Api(status)
-            if status.code == 404 && status.message.contains("page not found") =>
-        {
-            CliError::Usage(NO_KUEUE.to_owned())
-        }
-        kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
-            CliError::Usage(request_error_message(error))
-        }
-        other => CliError::Failed(request_error_message(other)),
-    }
+    ExplainError::of_request(error).into()
 }
 
 #[cfg(test)]

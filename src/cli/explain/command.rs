@@ -1,29 +1,16 @@
 //! `kueue-lab explain`: the flags, and the output as text or JSON.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::ValueEnum;
-use jiff::Timestamp;
-use kube::Client;
-use kube::api::ListParams;
+use kueue_lab_explain::{ClusterExplainer, settings};
 use serde::Serialize;
 
-use super::explain_preemption::explain_preemption;
-use super::explain_workload::{WorkloadReport, explain_live, explain_loaded, loop_of};
-use super::find_workload::find_workload;
-use super::live_explanations::LiveExplanations;
-use super::load_engine::load_engine;
-use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigPurpose;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
+use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
-use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
-use kueue_lab_controller_runtime::Api;
-use kueue_lab_engine::EngineConfig;
-use kueue_lab_engine::engine::ClusterQueueExplanation;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,17 +93,9 @@ enum Output {
     Json,
 }
 
-/// The cluster of the command.
-struct Cluster {
-    client: Client,
-    /// The namespace of the context.
-    namespace: String,
-    config: EngineConfig,
-    now: Timestamp,
-}
-
 impl CommonArgs {
-    async fn connect(&self) -> Result<Cluster, CliError> {
+    /// The explainer of the cluster, and the namespace of the context.
+    async fn connect(&self) -> Result<(ClusterExplainer, String), CliError> {
         let given = match &self.config {
             None => None,
             Some(path) => Some(config::read_config(path, ConfigPurpose::Explanation)?.loaded),
@@ -127,20 +106,13 @@ impl CommonArgs {
             Some(given) => Some(given),
             None => config::configuration_or_note(&client).await?,
         };
-        Ok(Cluster {
-            namespace: context.namespace().to_owned(),
-            config: config::settings(kueue.as_ref()).engine(),
+        let explainer = ClusterExplainer {
+            config: settings(kueue.as_ref()).engine(),
             now: lab_or_real_time(&client).await,
+            asks_lab: self.config.is_none(),
             client,
-        })
-    }
-
-    /// The explanations of a running lab, unless another configuration is given.
-    async fn live<'c>(&self, client: &'c Client) -> Option<LiveExplanations<'c>> {
-        match &self.config {
-            Some(_) => None,
-            None => LiveExplanations::find(client).await,
-        }
+        };
+        Ok((explainer, context.namespace().to_owned()))
     }
 
     /// An explanation in the format of `--output`.
@@ -169,95 +141,27 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     print_stdout(printed.as_bytes())
 }
 
-/// Explains a Workload by the engine of a running lab; `None` if the cluster is not one, and with `--config`.
-async fn live_workload(
-    args: &WorkloadArgs,
-    cluster: &Cluster,
-) -> Result<Option<WorkloadReport>, CliError> {
-    let Some(live) = args.common.live(&cluster.client).await else {
-        return Ok(None);
-    };
-    let (namespace, name) = args.key(&cluster.namespace);
-    let api: Api<Workload> = Api::namespaced(cluster.client.clone(), namespace);
-    let Ok(listed) = api.list(&ListParams::default()).await else {
-        return Ok(None);
-    };
-    let workloads: Vec<_> = listed.items.into_iter().map(Arc::new).collect();
-    let key = find_workload(&cluster.client, &workloads, namespace, name).await?;
-    explain_live(&cluster.client, &live, &key).await
-}
-
 async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
-    let cluster = args.common.connect().await?;
-    let report = match live_workload(&args, &cluster).await? {
-        Some(report) => report,
-        None => {
-            let (namespace, name) = args.key(&cluster.namespace);
-            let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-            let workloads: Vec<_> = engine.workloads().cloned().collect();
-            let key = find_workload(&cluster.client, &workloads, namespace, name).await?;
-            explain_loaded(&cluster.client, &mut engine, cluster.now, &key).await?
-        }
-    };
+    let (explainer, namespace) = args.common.connect().await?;
+    let (namespace, name) = args.key(&namespace);
+    let report = explainer.workload(namespace, name).await?;
     let found = match args.common.output {
-        Output::Text => loop_of(&cluster.client, &report.workload, cluster.now).await,
+        Output::Text => explainer.loop_of(&report.workload).await,
         Output::Json => None,
     };
-    let text = || text::render(&report, found.as_ref());
+    let text = || report.text(found.as_ref());
     args.common.format(text, &report.explained)
 }
 
-/// Explains a ClusterQueue by the engine of a running lab, as [`live_workload`].
-async fn live_cluster_queue(
-    args: &ClusterQueueArgs,
-    cluster: &Cluster,
-) -> Result<Option<(ClusterQueueExplanation, Option<ClusterQueue>)>, CliError> {
-    let Some(live) = args.common.live(&cluster.client).await else {
-        return Ok(None);
-    };
-    let Some(explained) = live.cluster_queue(&args.name).await? else {
-        return Ok(None);
-    };
-    let api: Api<ClusterQueue> = Api::all(cluster.client.clone());
-    let queue = api.get_opt(&args.name).await;
-    let queue = queue.map_err(|error| request_error(&error))?;
-    Ok(Some((explained, queue)))
-}
-
 async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
-    let cluster = args.common.connect().await?;
-    if let Some((explained, queue)) = live_cluster_queue(&args, &cluster).await? {
-        let text = || cluster_queue_text::render(&explained, queue.as_ref());
-        return args.common.format(text, &explained);
-    }
-    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-    let Some(explained) = engine.explain_cluster_queue(&args.name, cluster.now) else {
-        let queues = engine.cache().cluster_queues();
-        let mut names: Vec<String> = queues.map(|queue| queue.name.to_string()).collect();
-        names.sort();
-        let names = match names.is_empty() {
-            true => "the cluster has none".to_owned(),
-            false => format!("the ClusterQueues are: {}", names.join(", ")),
-        };
-        return Err(CliError::Failed(format!(
-            "there is no ClusterQueue {:?}; {names}",
-            args.name
-        )));
-    };
-    let queue = engine.cluster_queue(&args.name).cloned();
-    let text = || cluster_queue_text::render(&explained, queue.as_deref());
-    args.common.format(text, &explained)
+    let (explainer, _) = args.common.connect().await?;
+    let report = explainer.cluster_queue(&args.name).await?;
+    args.common.format(|| report.text(), &report.explained)
 }
 
 async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
-    let cluster = args.common.connect().await?;
-    let (namespace, name) = args.key(&cluster.namespace);
-    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
-    let mut explained =
-        explain_preemption(&cluster.client, &mut engine, cluster.now, namespace, name).await?;
-    if let Some(live) = args.common.live(&cluster.client).await {
-        explained.decide_by(&live).await?;
-    }
-    let text = || preemption_text::render(&explained);
-    args.common.format(text, &explained)
+    let (explainer, namespace) = args.common.connect().await?;
+    let (namespace, name) = args.key(&namespace);
+    let explained = explainer.preemption(namespace, name).await?;
+    args.common.format(|| explained.text(), &explained)
 }

@@ -7,17 +7,17 @@ use clap::ValueEnum;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_explain::{ClusterLists, JobWithoutWorkload, load_engine_from, settings};
 use kueue_lab_simulation::simulate::{
     AdmittingChanges, Simulation, admitting_changes, live_versions, simulate,
 };
+use kueue_lab_submission::{
+    ConstructedWorkloads, Submission, construct_workloads, priority_classes, queue_objects,
+    unknown_local_queue,
+};
 use serde::Serialize;
 
-use super::construct_workloads::{ConstructedWorkloads, construct_workloads};
-use super::jobs_without_workload::JobWithoutWorkload;
-use super::queue_objects::{priority_classes, queue_objects, unknown_local_queue};
-use super::submission::Submission;
 use super::text;
-use crate::cli::explain::{ClusterLists, load_engine_from};
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
@@ -80,7 +80,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let (engine, pods_ready, kueue, queues, now) = runtime.block_on(async {
         let client = context.client().await.map_err(CliError::usage)?;
         let kueue = config::configuration_or_note(&client).await?;
-        let settings = config::settings(kueue.as_ref());
+        let settings = settings(kueue.as_ref());
         let now = lab_or_real_time(&client).await;
         let mut lists = ClusterLists::new(&client);
         let uses_devices = submission.uses_devices();

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::jobs_without_workload::JobWithoutWorkload;
-use crate::cli::explain::admission_lines;
 use kueue_lab_engine::engine::PendingVerdictKind;
+use kueue_lab_explain::{JobWithoutWorkload, admission_lines};
 use kueue_lab_simulation::simulate::{AdmittingChanges, SimulatedWorkload, Simulation};
 
 /// The simulation and the changes as several lines of text, with a hint below each workload.

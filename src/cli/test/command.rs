@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::find_files::test_files;
 use super::warning_scenario::warning_scenario;
 use super::watched_files::WatchedFiles;
-use crate::cli::explain::explain_text_of_controller;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, Shutdown, logging, runtime};
 use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_explain::explain_text_of_controller;
 use kueue_lab_lab::{Lab, LabPaths};
 use kueue_lab_presets::{FileWatcher, Finding};
 use kueue_lab_scenario::{

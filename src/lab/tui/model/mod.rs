@@ -10,7 +10,7 @@ pub(crate) mod event;
 pub(crate) mod evictions;
 pub mod import;
 mod kind;
-pub mod loops;
+mod loops;
 pub(crate) mod managed_job;
 mod managed_job_ref;
 pub(crate) mod meta;

@@ -10,7 +10,7 @@ use kueue_lab_api::v1beta2::{
 const MAX_DOMAINS: usize = 10;
 
 /// The assignments of all pod sets, one or more lines each.
-pub(in crate::cli) fn admission_lines(out: &mut String, admission: &Admission) {
+pub fn admission_lines(out: &mut String, admission: &Admission) {
     for pod_set in &admission.pod_set_assignments {
         let pods = pod_set.count.map(|count| counted(count, "pod"));
         let parts = pods.into_iter().chain(resources(pod_set));

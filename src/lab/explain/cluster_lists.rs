@@ -8,18 +8,17 @@ use kueue_lab_codec::Codec;
 use kueue_lab_controller_runtime::Api;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 
-use crate::cli::CliError;
-use crate::cli::kubeconfig_args::request_error;
+use super::explain_error::ExplainError;
 
 /// Lists objects of a cluster. A kind without the right to list it is empty, until [`ClusterLists::check_rights`].
-pub(in crate::cli) struct ClusterLists<'c> {
+pub struct ClusterLists<'c> {
     client: &'c Client,
     missing_rights: Vec<String>,
 }
 
 impl<'c> ClusterLists<'c> {
     /// Lists of a cluster.
-    pub(in crate::cli) fn new(client: &'c Client) -> Self {
+    pub fn new(client: &'c Client) -> Self {
         Self {
             client,
             missing_rights: Vec::new(),
@@ -30,12 +29,12 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// They cannot be listed for another reason than a missing right.
-    pub(super) async fn all<K>(&mut self) -> Result<Vec<K>, CliError>
+    pub(super) async fn all<K>(&mut self) -> Result<Vec<K>, ExplainError>
     where
         K: Resource<DynamicType = ()> + Clone + Codec + Debug,
     {
         let listed = self.listed::<K>().await;
-        let listed = listed.map_err(|error| request_error(&error))?;
+        let listed = listed.map_err(|error| ExplainError::of_request(&error))?;
         Ok(self.granted(listed))
     }
 
@@ -43,7 +42,7 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// As of [`ClusterLists::all`].
-    pub(super) async fn if_served<K>(&mut self) -> Result<Vec<K>, CliError>
+    pub(super) async fn if_served<K>(&mut self) -> Result<Vec<K>, ExplainError>
     where
         K: Resource<DynamicType = ()> + Clone + Codec + Debug,
     {
@@ -55,13 +54,15 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// As of [`ClusterLists::all`].
-    pub(super) async fn if_served_and_granted<K>(&self) -> Result<Result<Vec<K>, String>, CliError>
+    pub(super) async fn if_served_and_granted<K>(
+        &self,
+    ) -> Result<Result<Vec<K>, String>, ExplainError>
     where
         K: Resource<DynamicType = ()> + Clone + Codec + Debug,
     {
         match self.listed::<K>().await {
             Err(error) if is_not_found(&error) => Ok(Ok(Vec::new())),
-            listed => listed.map_err(|error| request_error(&error)),
+            listed => listed.map_err(|error| ExplainError::of_request(&error)),
         }
     }
 
@@ -69,10 +70,10 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// As of [`ClusterLists::all`].
-    pub(in crate::cli) async fn dynamic_if_served(
+    pub async fn dynamic_if_served(
         &mut self,
         resource: &ApiResource,
-    ) -> Result<Vec<DynamicObject>, CliError> {
+    ) -> Result<Vec<DynamicObject>, ExplainError> {
         let api: DynamicApi<DynamicObject> = DynamicApi::all_with(self.client.clone(), resource);
         match api.list(&ListParams::default()).await {
             Ok(listed) => Ok(listed.items),
@@ -81,7 +82,7 @@ impl<'c> ClusterLists<'c> {
                 self.deny(right(&resource.plural, &resource.group));
                 Ok(Vec::new())
             }
-            Err(error) => Err(request_error(&error)),
+            Err(error) => Err(ExplainError::of_request(&error)),
         }
     }
 
@@ -96,13 +97,10 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// All missing rights.
-    pub(in crate::cli) fn check_rights(&self) -> Result<(), CliError> {
+    pub fn check_rights(&self) -> Result<(), ExplainError> {
         match self.missing_rights.is_empty() {
             true => Ok(()),
-            false => Err(CliError::Usage(format!(
-                "the cluster denies these requests: {}; grant the rights to the user (docs/import.md has a ClusterRole)",
-                self.missing_rights.join(", ")
-            ))),
+            false => Err(ExplainError::MissingRights(self.missing_rights.clone())),
         }
     }
 

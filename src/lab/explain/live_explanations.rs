@@ -9,8 +9,7 @@ use kueue_lab_simulation::simulate::ExplainedWorkload;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::cli::CliError;
-use crate::cli::kubeconfig_args::request_error;
+use super::explain_error::ExplainError;
 
 /// The API of a running lab that explains Workloads and ClusterQueues.
 pub(super) struct LiveExplanations<'c> {
@@ -34,7 +33,7 @@ impl<'c> LiveExplanations<'c> {
     pub(super) async fn workload(
         &self,
         key: &WorkloadKey,
-    ) -> Result<Option<ExplainedWorkload>, CliError> {
+    ) -> Result<Option<ExplainedWorkload>, ExplainError> {
         let path = format!("namespaces/{}/workloads/{}", key.namespace(), key.name());
         self.get(&path).await
     }
@@ -46,11 +45,11 @@ impl<'c> LiveExplanations<'c> {
     pub(super) async fn cluster_queue(
         &self,
         name: &str,
-    ) -> Result<Option<ClusterQueueExplanation>, CliError> {
+    ) -> Result<Option<ClusterQueueExplanation>, ExplainError> {
         self.get(&format!("clusterqueues/{name}")).await
     }
 
-    async fn get<T: DeserializeOwned>(&self, object: &str) -> Result<Option<T>, CliError> {
+    async fn get<T: DeserializeOwned>(&self, object: &str) -> Result<Option<T>, ExplainError> {
         let path = format!("/apis/{EXPLANATION_GROUP}/{EXPLANATION_VERSION}/{object}/explanation");
         // No object has a name that is not part of a path.
         let Ok(request) = Request::get(path).body(Vec::new()) else {
@@ -59,7 +58,7 @@ impl<'c> LiveExplanations<'c> {
         match self.client.request::<T>(request).await {
             Ok(explained) => Ok(Some(explained)),
             Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(None),
-            Err(error) => Err(request_error(&error)),
+            Err(error) => Err(ExplainError::of_request(&error)),
         }
     }
 }

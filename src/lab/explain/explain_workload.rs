@@ -6,26 +6,35 @@ use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use kueue_lab_controller_runtime::Api;
 
+use super::cluster_configuration::{configuration_or_default, settings};
+use super::explain_error::ExplainError;
 use super::live_explanations::LiveExplanations;
 use super::load_engine::load_engine;
 use super::text;
-use crate::cli::kubeconfig_args::request_error;
-use crate::cli::{CliError, config};
 use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_lab::explain_live_workload;
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::{SchedulingLoop, loops_in_events};
 use kueue_lab_simulation::simulate::{ExplainedWorkload, PriorityClass, explain_workload};
-use kueue_lab_tui::model::loops::loops_in_events;
 
 /// A Workload and its explanation.
-pub(super) struct WorkloadReport {
-    pub(super) workload: Workload,
-    pub(super) explained: ExplainedWorkload,
+#[derive(Debug)]
+pub struct WorkloadReport {
+    /// The object.
+    pub workload: Workload,
+    /// The explanation of the engine, and the changes that admit it.
+    pub explained: ExplainedWorkload,
     /// Whether the engine of the controller explains it, and not one with a copy of the objects.
-    pub(super) is_live: bool,
+    pub is_live: bool,
+}
+
+impl WorkloadReport {
+    /// The explanation as several lines of text, with the loop of scheduling attempts that the Workload is in.
+    pub fn text(&self, found: Option<&SchedulingLoop>) -> String {
+        text::render(self, found)
+    }
 }
 
 /// Explains a Workload of an engine with a copy of the objects of the cluster.
@@ -37,7 +46,7 @@ pub(super) async fn explain_loaded(
     engine: &mut Engine,
     now: Timestamp,
     key: &WorkloadKey,
-) -> Result<WorkloadReport, CliError> {
+) -> Result<WorkloadReport, ExplainError> {
     let classes = priority_classes(client).await;
     let explained = explain_workload(engine, &classes, key, now);
     let workload = engine.workload(key).map(|wl| Workload::clone(wl));
@@ -59,13 +68,13 @@ pub(super) async fn explain_live(
     client: &Client,
     live: &LiveExplanations<'_>,
     key: &WorkloadKey,
-) -> Result<Option<WorkloadReport>, CliError> {
+) -> Result<Option<WorkloadReport>, ExplainError> {
     let Some(explained) = live.workload(key).await? else {
         return Ok(None);
     };
     let api: Api<Workload> = Api::namespaced(client.clone(), key.namespace());
     let workload = api.get_opt(key.name()).await;
-    let workload = workload.map_err(|error| request_error(&error))?;
+    let workload = workload.map_err(|error| ExplainError::of_request(&error))?;
     Ok(Some(WorkloadReport {
         workload: workload.ok_or_else(|| deleted(key))?,
         explained,
@@ -73,8 +82,8 @@ pub(super) async fn explain_live(
     }))
 }
 
-fn deleted(key: &WorkloadKey) -> CliError {
-    CliError::Failed(format!("the Workload {key} was deleted"))
+fn deleted(key: &WorkloadKey) -> ExplainError {
+    ExplainError::Deleted(key.clone())
 }
 
 /// The WorkloadPriorityClasses of a cluster; none without the right to list them.
@@ -93,11 +102,11 @@ async fn priority_classes(client: &Client) -> Vec<PriorityClass> {
 ///
 /// # Errors
 /// The Workload was deleted.
-pub(in crate::cli) async fn explain_text_of_controller(
+pub async fn explain_text_of_controller(
     client: &Client,
     controller: &Controller,
     key: &WorkloadKey,
-) -> Result<String, CliError> {
+) -> Result<String, ExplainError> {
     let explained = explain_live_workload(controller, key);
     let workload = controller.shared().engine().workload(key).cloned();
     let (Some(explained), Some(workload)) = (explained, workload) else {
@@ -109,18 +118,18 @@ pub(in crate::cli) async fn explain_text_of_controller(
         is_live: true,
     };
     let found = loop_of(client, &report.workload, controller.shared().now()).await;
-    Ok(text::render(&report, found.as_ref()))
+    Ok(report.text(found.as_ref()))
 }
 
 /// Explains a Workload of a cluster as text: by the engine of a running lab, or one with a copy of the objects.
 ///
 /// # Errors
 /// The objects cannot be listed, or the Workload was deleted.
-pub(in crate::cli) async fn explain_text_of_cluster(
+pub async fn explain_text_of_cluster(
     client: &Client,
     now: Timestamp,
     key: &WorkloadKey,
-) -> Result<String, CliError> {
+) -> Result<String, ExplainError> {
     let of_lab = match LiveExplanations::find(client).await {
         Some(live) => explain_live(client, &live, key).await?,
         None => None,
@@ -129,14 +138,14 @@ pub(in crate::cli) async fn explain_text_of_cluster(
         Some(report) => report,
         None => {
             let warn = |note: &str| tracing::warn!("{note}");
-            let kueue = config::configuration_or_default(client, warn).await;
-            let config = config::settings(kueue.as_ref()).engine();
+            let kueue = configuration_or_default(client, warn).await;
+            let config = settings(kueue.as_ref()).engine();
             let mut engine = load_engine(client, config, now).await?;
             explain_loaded(client, &mut engine, now, key).await?
         }
     };
     let found = loop_of(client, &report.workload, now).await;
-    Ok(text::render(&report, found.as_ref()))
+    Ok(report.text(found.as_ref()))
 }
 
 /// The loop of scheduling attempts that a Workload is in.

@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1::Event;
 use kube::{Client, ResourceExt};
 use serde::Serialize;
 
+use super::explain_error::ExplainError;
 use super::explain_workload::workload_events;
 use super::find_workload::find_workload;
 use super::live_explanations::LiveExplanations;
-use crate::cli::CliError;
+use super::preemption_text;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::preemption_message::{CANDIDATES_ANNOTATION, PreemptionMessage};
 use kueue_lab_api::v1beta2::Workload;
@@ -28,69 +29,82 @@ const PREVIOUSLY: &str = "Previously: ";
 /// A preemption.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Preemption {
+pub struct Preemption {
     /// When it was; none if the Workload has quota again and the Events have expired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) at: Option<Timestamp>,
+    pub at: Option<Timestamp>,
     /// The preempted Workload.
-    pub(super) workload: WorkloadKey,
+    pub workload: WorkloadKey,
     /// Its job.
-    pub(super) job: String,
-    pub(super) workload_uid: String,
+    pub job: String,
+    /// Its UID.
+    pub workload_uid: String,
     /// The preemptor; none if it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) preemptor: Option<WorkloadKey>,
+    pub preemptor: Option<WorkloadKey>,
     /// The job of the preemptor.
-    pub(super) preemptor_job: String,
-    pub(super) preemptor_uid: String,
+    pub preemptor_job: String,
+    /// The UID of the preemptor.
+    pub preemptor_uid: String,
     /// The current state of the preemptor: pending, admitted, finished, deleted.
-    pub(super) preemptor_state: &'static str,
+    pub preemptor_state: &'static str,
     /// The reason, such as `InCohortReclamation`.
-    pub(super) reason: String,
+    pub reason: String,
     /// The reason as text.
-    pub(super) cause: String,
+    pub cause: String,
     /// The policy of the preemptor's ClusterQueue that allows it, as it is now.
-    pub(super) policy: String,
+    pub policy: String,
     /// The path of the preemptor's ClusterQueue.
-    pub(super) preemptor_path: String,
+    pub preemptor_path: String,
     /// The path of the ClusterQueue of the preempted Workload.
-    pub(super) preemptee_path: String,
+    pub preemptee_path: String,
+    /// The priority of the preemptor.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) preemptor_priority: Option<i64>,
+    pub preemptor_priority: Option<i64>,
+    /// The priority of the preempted Workload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) preemptee_priority: Option<i64>,
+    pub preemptee_priority: Option<i64>,
     /// The candidates among which it was chosen; none if another controller preempted it, or the Event has
     /// expired.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) candidates: Option<RecordedCandidates>,
+    pub candidates: Option<RecordedCandidates>,
 }
 
 /// The preemptions of a Workload and by it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ExplainedPreemption {
+pub struct ExplainedPreemption {
     /// The Workload.
-    pub(super) workload: WorkloadKey,
+    pub workload: WorkloadKey,
     /// The preemptions of it, the latest first.
-    pub(super) preempted: Vec<Preemption>,
+    pub preempted: Vec<Preemption>,
     /// The preemptions by it, the latest first.
-    pub(super) preempts: Vec<Preemption>,
+    pub preempts: Vec<Preemption>,
     /// The engine's decision on it now; none if it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) now: Option<Explanation>,
+    pub now: Option<Explanation>,
     /// The decision on the latest preemptor, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) preemptor_now: Option<Explanation>,
+    pub preemptor_now: Option<Explanation>,
+    /// The object; none if it is deleted.
     #[serde(skip)]
-    pub(super) object: Option<Arc<Workload>>,
+    pub object: Option<Arc<Workload>>,
 }
 
 impl ExplainedPreemption {
+    /// The preemptions as several lines of text.
+    pub fn text(&self) -> String {
+        preemption_text::render(self)
+    }
+
     /// Takes the current decisions of the engine of a running lab.
     ///
     /// # Errors
     /// A request failed.
-    pub(super) async fn decide_by(&mut self, live: &LiveExplanations<'_>) -> Result<(), CliError> {
+    pub(super) async fn decide_by(
+        &mut self,
+        live: &LiveExplanations<'_>,
+    ) -> Result<(), ExplainError> {
         for explanation in [&mut self.now, &mut self.preemptor_now] {
             let Some(loaded) = explanation else {
                 continue;
@@ -114,7 +128,7 @@ pub(super) async fn explain_preemption(
     now: Timestamp,
     namespace: &str,
     name: &str,
-) -> Result<ExplainedPreemption, CliError> {
+) -> Result<ExplainedPreemption, ExplainError> {
     let events = workload_events(client, namespace).await;
     let all = preemptions(engine, &events);
     let workloads: Vec<_> = engine.workloads().cloned().collect();

@@ -7,14 +7,14 @@ use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Limits, Node, Position, parse, source_snippet};
 use serde_json::{Value, json};
 
-use crate::cli::CliError;
+use super::submission_error::SubmissionError;
 
 /// The largest file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// A file, for messages about it.
 #[derive(Debug)]
-pub(super) struct SourceFile {
+pub struct SourceFile {
     name: String,
     text: String,
 }
@@ -24,7 +24,7 @@ impl SourceFile {
     ///
     /// # Errors
     /// It cannot be read, or is too large.
-    fn read(path: &Path) -> Result<Self, CliError> {
+    fn read(path: &Path) -> Result<Self, SubmissionError> {
         let is_stdin = path == Path::new("-");
         let name = match is_stdin {
             true => "stdin".to_owned(),
@@ -34,20 +34,21 @@ impl SourceFile {
             true => kueue_lab_host::read_stdin(MAX_FILE),
             false => kueue_lab_host::read_argument(path, MAX_FILE),
         };
-        let unreadable =
-            |e: &dyn std::fmt::Display| CliError::Usage(format!("{name}: cannot be read: {e}"));
+        let unreadable = |e: &dyn std::fmt::Display| {
+            SubmissionError::Invalid(format!("{name}: cannot be read: {e}"))
+        };
         let bytes = read.map_err(|e| unreadable(&e))?;
         let text = String::from_utf8(bytes).map_err(|e| unreadable(&e.utf8_error()))?;
         Ok(Self { name, text })
     }
 
     /// An error in the file.
-    pub(super) fn error(&self, message: &str) -> CliError {
-        CliError::Usage(format!("{}: {message}", self.name))
+    pub fn error(&self, message: &str) -> SubmissionError {
+        SubmissionError::Invalid(format!("{}: {message}", self.name))
     }
 
     /// A message with a position and its line.
-    pub(super) fn at(&self, at: Position, message: &str) -> String {
+    pub fn at(&self, at: Position, message: &str) -> String {
         let text = format!("{}:{at}: {message}", self.name);
         match source_snippet(&self.text, at) {
             snippet if snippet.is_empty() => text,
@@ -58,15 +59,15 @@ impl SourceFile {
 
 /// An object of a file.
 #[derive(Clone, Debug)]
-pub(super) struct SubmittedObject {
+pub struct SubmittedObject {
     /// The object.
-    pub(super) value: Value,
+    pub value: Value,
     /// Its position in the file.
-    pub(super) node: Node,
+    pub node: Node,
 }
 
 /// The submitted object or task.
-pub(super) enum Submitted {
+pub enum Submitted {
     /// Objects of any kind.
     Objects(Vec<SubmittedObject>),
     /// SkyPilot tasks, the same one several times.
@@ -74,16 +75,18 @@ pub(super) enum Submitted {
 }
 
 /// The content of a file.
-pub(super) struct Submission {
-    pub(super) file: SourceFile,
-    pub(super) submitted: Submitted,
+pub struct Submission {
+    /// The file.
+    pub file: SourceFile,
+    /// What it has.
+    pub submitted: Submitted,
     /// The namespace of objects and tasks without one.
-    pub(super) namespace: String,
+    pub namespace: String,
 }
 
 impl Submission {
     /// Whether pods request devices.
-    pub(super) fn uses_devices(&self) -> bool {
+    pub fn uses_devices(&self) -> bool {
         fn has_claims(value: &Value) -> bool {
             match value {
                 Value::Object(fields) => fields
@@ -99,7 +102,7 @@ impl Submission {
     }
 
     /// The objects; none of tasks.
-    pub(super) fn objects(&self) -> &[SubmittedObject] {
+    pub fn objects(&self) -> &[SubmittedObject] {
         match &self.submitted {
             Submitted::Objects(objects) => objects,
             Submitted::Tasks(_) => &[],
@@ -110,10 +113,10 @@ impl Submission {
     ///
     /// # Errors
     /// The file cannot be read, or it is neither objects nor a task.
-    pub(super) fn read(path: &Path, count: usize, namespace: &str) -> Result<Self, CliError> {
+    pub fn read(path: &Path, count: usize, namespace: &str) -> Result<Self, SubmissionError> {
         let file = SourceFile::read(path)?;
         let documents = parse(&file.text, Limits::default())
-            .map_err(|error| CliError::Usage(format!("{}:{error}", file.name)))?;
+            .map_err(|error| SubmissionError::Invalid(format!("{}:{error}", file.name)))?;
         let documents: Vec<&Node> = documents.iter().filter(|d| !d.is_null()).collect();
         let Some(first) = documents.first() else {
             return Err(file.error("has no objects"));
@@ -143,12 +146,12 @@ fn read_object(
     file: &SourceFile,
     namespace: &str,
     objects: &mut Vec<SubmittedObject>,
-) -> Result<(), CliError> {
+) -> Result<(), SubmissionError> {
     let text = |field: &str| node.get(field).and_then(Node::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let error = |field: &str, message: &str| {
         let at = node.locate(field);
-        Err(CliError::Usage(file.at(at, message)))
+        Err(SubmissionError::Invalid(file.at(at, message)))
     };
     if kind.is_empty() || api_version.is_empty() {
         return error("", "an object needs apiVersion and kind");

@@ -10,7 +10,7 @@ use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller_runtime::{Api, controller_of};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
-use crate::cli::CliError;
+use super::explain_error::ExplainError;
 
 /// The most owners that are followed from a Pod to the object that has the Workload.
 const MAX_OWNERS: usize = 8;
@@ -25,7 +25,7 @@ pub(super) async fn find_workload(
     workloads: &[Arc<Workload>],
     namespace: &str,
     name: &str,
-) -> Result<WorkloadKey, CliError> {
+) -> Result<WorkloadKey, ExplainError> {
     let key = WorkloadKey::new(namespace, name);
     if workloads.iter().any(|wl| predicates::key(wl) == key) {
         return Ok(key);
@@ -34,10 +34,9 @@ pub(super) async fn find_workload(
         return Ok(key);
     }
     let of_pod = workload_of_pod(client, workloads, namespace, name).await;
-    of_pod.ok_or_else(|| {
-        CliError::Failed(format!(
-            "there is no Workload {name:?} in namespace {namespace:?}, and no job or Pod {name:?} has one; list them with `kubectl get workloads -A`"
-        ))
+    of_pod.ok_or_else(|| ExplainError::NoWorkload {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
     })
 }
 

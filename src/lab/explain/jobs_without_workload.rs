@@ -13,18 +13,18 @@ use serde_json::Value;
 /// A job of a file that has no Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct JobWithoutWorkload {
+pub struct JobWithoutWorkload {
     /// Its kind and name.
-    pub(super) object: String,
+    pub object: String,
     /// The reason that it has none.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 /// The reason that a SkyPilot task has no Workload.
-pub(super) const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue creates no Workload for the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
+pub const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue creates no Workload for the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
 
 /// The reason that none of these objects has a Workload, in a lab with this configuration of Kueue.
-pub(super) async fn no_workload_reason(
+pub async fn no_workload_reason(
     client: &Client,
     objects: &[Value],
     configuration: Option<&Configuration>,
@@ -46,7 +46,7 @@ pub(super) async fn no_workload_reason(
 }
 
 /// The jobs among objects that have no Workload among these. Other objects, such as ConfigMaps, have none.
-pub(super) async fn jobs_without_workload(
+pub async fn jobs_without_workload(
     client: &Client,
     objects: &[Value],
     workloads: &[Workload],

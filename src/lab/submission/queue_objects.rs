@@ -2,12 +2,12 @@
 
 use kube::api::{ApiResource, GroupVersionKind};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_explain::ClusterLists;
 use kueue_lab_simulation::simulate::PriorityClass;
 use kueue_lab_yaml::closest;
 use serde_json::{Value, json};
 
-use crate::cli::CliError;
-use crate::cli::explain::ClusterLists;
+use super::submission_error::SubmissionError;
 
 /// The kinds, in the order in which they are created.
 const KINDS: [(&str, &str, &str); 9] = [
@@ -26,13 +26,13 @@ const KINDS: [(&str, &str, &str); 9] = [
 ///
 /// # Errors
 /// A kind cannot be listed for another reason than a missing right, which is recorded in `lists`.
-pub(super) async fn queue_objects(lists: &mut ClusterLists<'_>) -> Result<Vec<Value>, CliError> {
+pub async fn queue_objects(lists: &mut ClusterLists<'_>) -> Result<Vec<Value>, SubmissionError> {
     let mut objects = Vec::new();
     for (group, version, kind) in KINDS {
         let gvk = GroupVersionKind::gvk(group, version, kind);
         let resource = ApiResource::from_gvk(&gvk);
         for object in lists.dynamic_if_served(&resource).await? {
-            let mut value = serde_json::to_value(&object).map_err(CliError::failed)?;
+            let mut value = serde_json::to_value(&object)?;
             value["apiVersion"] = json!(resource.api_version);
             value["kind"] = json!(kind);
             value["metadata"] = json!({
@@ -54,7 +54,7 @@ pub(super) async fn queue_objects(lists: &mut ClusterLists<'_>) -> Result<Vec<Va
 }
 
 /// The WorkloadPriorityClasses among queue objects.
-pub(super) fn priority_classes(objects: &[Value]) -> Vec<PriorityClass> {
+pub fn priority_classes(objects: &[Value]) -> Vec<PriorityClass> {
     let classes = objects
         .iter()
         .filter(|object| object["kind"] == "WorkloadPriorityClass");
@@ -68,7 +68,7 @@ pub(super) fn priority_classes(objects: &[Value]) -> Vec<PriorityClass> {
 }
 
 /// A suggestion for the LocalQueue of a Workload, if its namespace has no such one.
-pub(super) fn unknown_local_queue(wl: &Workload, objects: &[Value]) -> Option<String> {
+pub fn unknown_local_queue(wl: &Workload, objects: &[Value]) -> Option<String> {
     let namespace = wl.metadata.namespace.as_deref().unwrap_or_default();
     let name = wl.spec.queue_name.as_str();
     let all = objects

@@ -15,17 +15,17 @@ use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 
 use super::cluster_lists::ClusterLists;
-use crate::cli::CliError;
+use super::explain_error::ExplainError;
 
 /// Lists every kind that scheduling decisions depend on and loads the objects into a new engine.
 ///
 /// # Errors
 /// Objects cannot be listed; all missing rights are named at once.
-pub(in crate::cli) async fn load_engine(
+pub async fn load_engine(
     client: &Client,
     config: EngineConfig,
     now: Timestamp,
-) -> Result<Engine, CliError> {
+) -> Result<Engine, ExplainError> {
     let mut lists = ClusterLists::new(client);
     let engine = load_engine_from(&mut lists, config, false, now).await?;
     lists.check_rights()?;
@@ -37,12 +37,12 @@ pub(in crate::cli) async fn load_engine(
 ///
 /// # Errors
 /// Objects cannot be listed for another reason than a missing right.
-pub(in crate::cli) async fn load_engine_from(
+pub async fn load_engine_from(
     lists: &mut ClusterLists<'_>,
     config: EngineConfig,
     uses_devices: bool,
     now: Timestamp,
-) -> Result<Engine, CliError> {
+) -> Result<Engine, ExplainError> {
     let mut engine = Engine::new(config);
     for namespace in lists.all::<Namespace>().await? {
         engine.upsert_namespace(&namespace, now);
@@ -112,7 +112,7 @@ async fn load_devices(
     lists: &ClusterLists<'_>,
     denied: &mut Vec<String>,
     now: Timestamp,
-) -> Result<(), CliError> {
+) -> Result<(), ExplainError> {
     match lists.if_served_and_granted::<DeviceClass>().await? {
         Ok(classes) => classes
             .into_iter()

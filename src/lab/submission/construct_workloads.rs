@@ -7,15 +7,15 @@ use kube::Api;
 use kube::api::ListParams;
 use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_explain::{
+    JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
+};
 use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab, sky_config_file};
 use serde_json::Value;
 
 use super::create_object::{CreateError, Validation, create_object};
-use super::jobs_without_workload::{
-    JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
-};
 use super::submission::{Submission, Submitted};
-use crate::cli::CliError;
+use super::submission_error::SubmissionError;
 
 /// The longest time that a lab may take, in real time.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -23,23 +23,24 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
 
 /// The Workloads of a submission.
-pub(super) struct ConstructedWorkloads {
-    pub(super) workloads: Vec<Workload>,
+pub struct ConstructedWorkloads {
+    /// The Workloads, without a status.
+    pub workloads: Vec<Workload>,
     /// The jobs without a Workload.
-    pub(super) without_workload: Vec<JobWithoutWorkload>,
+    pub without_workload: Vec<JobWithoutWorkload>,
 }
 
 /// The Workloads of a submission, in a lab with these queues and this configuration of Kueue.
 ///
 /// # Errors
 /// The lab refuses an object, or no Workload is constructed.
-pub(super) fn construct_workloads(
+pub fn construct_workloads(
     submission: &Submission,
     queues: &[Value],
     kueue: Option<KueueConfig>,
-) -> Result<ConstructedWorkloads, CliError> {
+) -> Result<ConstructedWorkloads, SubmissionError> {
     // There is no preset.
-    let folder = tempfile::tempdir().map_err(CliError::failed)?;
+    let folder = tempfile::tempdir()?;
     let configuration = kueue.as_ref().map(|kueue| kueue.configuration.clone());
     let lab = VirtualLab {
         deadline: Some(DEADLINE),
@@ -54,7 +55,7 @@ pub(super) fn construct_workloads(
         },
         async |lab: &Lab| construct_in(lab, submission, queues, configuration.as_ref()).await,
     );
-    constructed.map_err(CliError::failed)?
+    constructed?
 }
 
 async fn construct_in(
@@ -62,12 +63,12 @@ async fn construct_in(
     submission: &Submission,
     queues: &[Value],
     configuration: Option<&Configuration>,
-) -> Result<ConstructedWorkloads, CliError> {
+) -> Result<ConstructedWorkloads, SubmissionError> {
     let client = lab.client();
     for object in queues {
         match create_object(&client, object, Validation::Warn).await {
             Err(CreateError::Refused(status)) if status.code == 409 => {}
-            Err(error) => return Err(CliError::Failed(error.text(object))),
+            Err(error) => return Err(SubmissionError::Refused(error.text(object))),
             Ok(_) => {}
         }
     }
@@ -86,7 +87,7 @@ async fn construct_in(
                     }
                     Err(error) => {
                         let text = error.with_source(&client, object, file).await;
-                        return Err(CliError::Usage(text));
+                        return Err(SubmissionError::Invalid(text));
                     }
                 }
             }
@@ -107,7 +108,7 @@ async fn construct_in(
     lab.wait_until_idle(lab.clock().now() + LIMIT).await;
     let workloads: Api<Workload> = Api::all(client.clone());
     let listed = workloads.list(&ListParams::default()).await;
-    let mut workloads = listed.map_err(CliError::failed)?.items;
+    let mut workloads = listed?.items;
     if workloads.is_empty() {
         let why = match submission.submitted {
             Submitted::Objects(_) => {
