@@ -7,7 +7,7 @@ use divan::Bencher;
 use jiff::{SignedDuration, Timestamp};
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_engine::config::FairSharing;
-use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::engine::{CycleResult, EngineObject, ObjectChange};
 use kueue_lab_engine::{Engine, EngineConfig};
 use serde_json::{Value, json};
 
@@ -29,10 +29,18 @@ fn typed<T: serde::de::DeserializeOwned>(object: Value) -> T {
 
 fn engine(config: EngineConfig) -> Engine {
     let mut engine = Engine::new(config);
-    engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), now());
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(typed(
+            json!({"metadata": {"name": "ns"}}),
+        ))),
+        now(),
+    );
     for flavor in ["on-demand", "spot"] {
         let flavor = json!({"metadata": {"name": flavor}, "spec": {}});
-        engine.upsert_flavor(typed(flavor), now());
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ResourceFlavor(typed(flavor))),
+            now(),
+        );
     }
     engine
 }
@@ -82,10 +90,16 @@ fn queue(engine: &mut Engine, queue: &Queue) {
         spec["cohortName"] = json!(format!("cohort-{cohort}"));
     }
     let queue = json!({"metadata": {"name": format!("queue-{i}")}, "spec": spec});
-    engine.upsert_cluster_queue(typed(queue), now());
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::ClusterQueue(typed(queue))),
+        now(),
+    );
     let local = json!({"metadata": {"name": format!("local-{i}"), "namespace": "ns"},
         "spec": {"clusterQueue": format!("queue-{i}"), "stopPolicy": "None"}});
-    engine.upsert_local_queue(typed(local));
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::LocalQueue(typed(local))),
+        now(),
+    );
 }
 
 /// A workload of one pod; admitted already when it has a flavor.
@@ -150,10 +164,16 @@ fn engine_with_50000_workloads(heads_fit: bool) -> Engine {
     }
     for i in 0..50_000 {
         let flavor = if i < 25_000 { "on-demand" } else { "spot" };
-        engine.upsert_workload(workload(i, i % 1_000, 100, 1, Some(flavor)), now());
+        engine.apply(
+            ObjectChange::upsert(workload(i, i % 1_000, 100, 1, Some(flavor))),
+            now(),
+        );
     }
     for i in 50_000..100_000 {
-        engine.upsert_workload(workload(i, i % 1_000, 100, 1, None), now());
+        engine.apply(
+            ObjectChange::upsert(workload(i, i % 1_000, 100, 1, None)),
+            now(),
+        );
     }
     engine
 }
@@ -208,7 +228,7 @@ fn one_admission_while_pending(bencher: Bencher<'_, '_>, pending: usize) {
     let mut engine = engine(EngineConfig::default());
     queue(&mut engine, &Queue::of(0, None, 100_000));
     for i in 0..pending {
-        engine.upsert_workload(workload(i, 0, 100, 1, None), now());
+        engine.apply(ObjectChange::upsert(workload(i, 0, 100, 1, None)), now());
     }
     consecutive(bencher, engine, |_| {}, |cycle| assert!(cycle.progress));
 }
@@ -230,10 +250,19 @@ fn preemption_among_1000_candidates(bencher: Bencher<'_, '_>, victims: usize) {
     let mut engine = engine(EngineConfig::default());
     queue(&mut engine, &Queue::of(0, None, 1_000));
     for i in 0..1_000 {
-        engine.upsert_workload(workload(i, 0, 0, 1, Some("on-demand")), now());
-        engine.upsert_workload(workload(10_000 + i, 0, 200, 1, Some("spot")), now());
+        engine.apply(
+            ObjectChange::upsert(workload(i, 0, 0, 1, Some("on-demand"))),
+            now(),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload(10_000 + i, 0, 200, 1, Some("spot"))),
+            now(),
+        );
     }
-    engine.upsert_workload(workload(100_000, 0, 100, victims, None), now());
+    engine.apply(
+        ObjectChange::upsert(workload(100_000, 0, 100, victims, None)),
+        now(),
+    );
     cycles(bencher, &engine, |cycle| {
         assert_eq!(cycle.decisions[0].victims.len(), victims);
     });
@@ -262,10 +291,13 @@ fn engine_with_borrowed_quota(
         let (queue, priority) = if i < own { (0, 200) } else { (1, 0) };
         for (offset, flavor) in [(0, "on-demand"), (10_000, "spot")] {
             let wl = workload(offset + i, queue, priority, 1, Some(flavor));
-            engine.upsert_workload(wl, now());
+            engine.apply(ObjectChange::upsert(wl), now());
         }
     }
-    engine.upsert_workload(workload(100_000, 0, 100, wanted, None), now());
+    engine.apply(
+        ObjectChange::upsert(workload(100_000, 0, 100, wanted, None)),
+        now(),
+    );
     engine
 }
 

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, ResourceQuota};
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_simulation::simulate::{AdmittingChange, QuotaIncrease};
 
@@ -148,7 +149,7 @@ impl EngineState {
         let now = self.now;
         self.driver
             .engine_mut()
-            .upsert_cluster_queue(queue.into(), now);
+            .apply(ObjectChange::upsert(queue), now);
     }
 
     fn change_cohort(&mut self, name: &str, change: impl FnOnce(&mut Cohort)) {
@@ -161,8 +162,7 @@ impl EngineState {
         let now = self.now;
         self.driver
             .engine_mut()
-            .upsert_cohort(cohort.into(), now)
-            .unwrap();
+            .apply(ObjectChange::upsert(cohort), now);
     }
 
     /// Applies a change that is said to admit the workload.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kueue_lab_engine::cycle::Decision;
-use kueue_lab_engine::engine::{Explanation, PendingVerdictKind};
+use kueue_lab_engine::engine::{DeletedObject, Explanation, ObjectChange, PendingVerdictKind};
 use kueue_lab_engine::flavor_assigner::FlavorAssignmentMode;
 use kueue_lab_engine::preemption::CandidateOutcome;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
@@ -129,10 +129,10 @@ fn check_fit(
     let mut without = state.clone();
     for other in ahead {
         let other = predicates::key(&other.workload);
-        without
-            .driver
-            .engine_mut()
-            .delete_workload(&other, state.now);
+        without.driver.engine_mut().apply(
+            ObjectChange::Delete(DeletedObject::Workload(other.clone())),
+            state.now,
+        );
     }
     without.settle();
     match without.reserves(key) {
@@ -155,8 +155,8 @@ fn release(state: &mut EngineState, key: &WorkloadKey) {
     let mut queue = ClusterQueue::clone(engine.cluster_queue(&local.spec.cluster_queue).unwrap());
     queue.spec.stop_policy = Some(StopPolicy::None);
     queue.spec.admission_checks_strategy = None;
-    engine.upsert_local_queue(local.into());
-    engine.upsert_cluster_queue(queue.into(), now);
+    engine.apply(ObjectChange::upsert(local), state.now);
+    engine.apply(ObjectChange::upsert(queue), now);
     state.update(key, |wl| {
         wl.spec.active = Some(true);
         wl.metadata.annotations = None;
@@ -224,10 +224,10 @@ fn check_victims(
         .collect();
     let mut without = state.clone();
     for victim in &named {
-        without
-            .driver
-            .engine_mut()
-            .delete_workload(victim, state.now);
+        without.driver.engine_mut().apply(
+            ObjectChange::Delete(DeletedObject::Workload(victim.clone())),
+            state.now,
+        );
     }
     let mode = without.mode(key);
     if mode != Some(FlavorAssignmentMode::Fit) {
@@ -265,10 +265,10 @@ fn check_candidates(
     }
     let mut without = state.clone();
     for candidate in &insufficient {
-        without
-            .driver
-            .engine_mut()
-            .delete_workload(candidate, state.now);
+        without.driver.engine_mut().apply(
+            ObjectChange::Delete(DeletedObject::Workload(candidate.clone())),
+            state.now,
+        );
     }
     let then = without.explain(key).now.unwrap();
     // Workloads may borrow, although none is preempted for one that borrows.
@@ -346,6 +346,6 @@ impl EngineState {
         let now = self.now;
         self.driver
             .engine_mut()
-            .upsert_cluster_queue(queue.into(), now);
+            .apply(ObjectChange::upsert(queue), now);
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::engine::{DeletedObject, EngineObject, ObjectChange};
 use kueue_lab_engine::status::{condition, set_condition};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use kueue_lab_engine::{Engine, EngineConfig};
@@ -47,7 +48,12 @@ impl EngineState {
             load(&mut engine, object, now);
         }
         for (index, queue) in state.queues.iter().enumerate() {
-            engine.upsert_cluster_queue(typed(cluster_queue(index, queue)), now);
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::ClusterQueue(typed(cluster_queue(
+                    index, queue,
+                )))),
+                now,
+            );
         }
         let mut this = Self {
             driver: EngineDriver::new(engine, state.pods_ready),
@@ -86,7 +92,10 @@ impl EngineState {
             Step::Delete(index) => {
                 if let Some(key) = key(index) {
                     keys[*index] = None;
-                    self.driver.engine_mut().delete_workload(&key, now);
+                    self.driver.engine_mut().apply(
+                        ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+                        now,
+                    );
                 }
             }
             Step::Priority(index, to) => {
@@ -106,15 +115,19 @@ impl EngineState {
                 {
                     quota.nominal = *to;
                     quota.lending_limit = quota.lending_limit.map(|limit| limit.min(*to));
-                    let object = typed(cluster_queue(*queue, spec));
-                    self.driver.engine_mut().upsert_cluster_queue(object, now);
+                    let object: ClusterQueue = typed(cluster_queue(*queue, spec));
+                    self.driver
+                        .engine_mut()
+                        .apply(ObjectChange::upsert(object), now);
                 }
             }
             Step::Stop(queue, to) => {
                 if let Some(spec) = state.queues.get_mut(*queue) {
                     spec.stop = to;
-                    let object = typed(cluster_queue(*queue, spec));
-                    self.driver.engine_mut().upsert_cluster_queue(object, now);
+                    let object: ClusterQueue = typed(cluster_queue(*queue, spec));
+                    self.driver
+                        .engine_mut()
+                        .apply(ObjectChange::upsert(object), now);
                 }
             }
             Step::Settle => {
@@ -164,7 +177,10 @@ impl EngineState {
             .filter(|other| other != key)
             .collect();
         for other in others {
-            self.driver.engine_mut().delete_workload(&other, self.now);
+            self.driver.engine_mut().apply(
+                ObjectChange::Delete(DeletedObject::Workload(other.clone())),
+                self.now,
+            );
         }
     }
 
@@ -261,14 +277,15 @@ impl EngineState {
 }
 
 fn load(engine: &mut Engine, object: Value, now: Timestamp) {
-    match object["kind"].as_str().unwrap() {
-        "Namespace" => engine.upsert_namespace(&typed(object), now),
-        "AdmissionCheck" => engine.upsert_check(&typed(object), now),
-        "Topology" => engine.upsert_topology(typed(object), now),
-        "ResourceFlavor" => engine.upsert_flavor(typed(object), now),
-        "Node" => engine.upsert_node(&typed(object), now),
-        "Cohort" => engine.upsert_cohort(typed(object), now).unwrap(),
-        "LocalQueue" => engine.upsert_local_queue(typed(object)),
+    let object = match object["kind"].as_str().unwrap() {
+        "Namespace" => EngineObject::Namespace(typed(object)),
+        "AdmissionCheck" => EngineObject::AdmissionCheck(typed(object)),
+        "Topology" => EngineObject::Topology(typed(object)),
+        "ResourceFlavor" => EngineObject::ResourceFlavor(typed(object)),
+        "Node" => EngineObject::Node(typed(object)),
+        "Cohort" => EngineObject::Cohort(typed(object)),
+        "LocalQueue" => EngineObject::LocalQueue(typed(object)),
         kind => panic!("{kind}"),
-    }
+    };
+    engine.apply(ObjectChange::Upsert(object), now);
 }

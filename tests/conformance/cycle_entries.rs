@@ -10,6 +10,7 @@ use kueue_lab_engine::config::AdmissionFairSharing;
 use kueue_lab_engine::cycle::{
     Entry, EntryStatus, FairSharingEntry, entry_less, quota_resources_to_reserve, sort_entries,
 };
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::flavor_assigner::{FlavorAssignment, PodSetAssignment};
 use kueue_lab_engine::queue::{Head, QuotaReservedReason, RequeueReason};
 use kueue_lab_engine::resources::{
@@ -332,7 +333,7 @@ fn should_apply_entry_penalty(case: &Case) -> Result<(), String> {
             _ => None,
         },
     });
-    lab.engine.upsert_cluster_queue(Arc::new(queue), lab.now);
+    lab.engine.apply(ObjectChange::upsert(queue), lab.now);
     let mut info = Info::new(Arc::new(case.object("incoming")), lab.engine.config());
     info.cluster_queue = "cq".into();
     difference(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::engine::{DeletedObject, ObjectChange};
 use kueue_lab_engine::workload::{LocalQueueKey, WorkloadKey};
 use serde_json::{Map, Value, json};
 
@@ -155,7 +156,10 @@ fn last_scheduling_context(case: &Case) -> Result<(), String> {
             for key in &deleted {
                 let key = WorkloadKey::parse(key);
                 lab.api.remove(&key);
-                lab.engine.delete_workload(&key, lab.now);
+                lab.engine.apply(
+                    ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+                    lab.now,
+                );
             }
             lab.now += jiff::SignedDuration::from_secs(1);
             lab.engine.advance(lab.now);

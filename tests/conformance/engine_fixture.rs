@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::{
+    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
+};
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::config::{AdmissionFairSharing, FairSharing};
 use kueue_lab_engine::cycle::{Action, ActionKind, ActionOutcome, CycleCounts};
-use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::engine::{CycleResult, ObjectChange};
 use kueue_lab_engine::messages::Event;
 use kueue_lab_engine::queue::Head;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
@@ -108,41 +110,41 @@ impl EngineFixture {
         first(&mut lab);
         let now = lab.now;
         for namespace in case.objects::<Namespace>("namespaces") {
-            lab.engine.upsert_namespace(&namespace, now);
+            lab.engine.apply(ObjectChange::upsert(namespace), now);
         }
         for range in case.objects::<Value>("otherObjects") {
             assert_eq!(range["kind"], "LimitRange");
             let range: LimitRange = serde_json::from_value(Value::clone(&range)).unwrap();
-            lab.engine.upsert_limit_range(range, now);
+            lab.engine.apply(ObjectChange::upsert(range), now);
         }
         for node in case.objects::<Node>("nodes") {
-            lab.engine.upsert_node(&node, now);
+            lab.engine.apply(ObjectChange::upsert(node), now);
         }
-        for check in case.objects("admissionChecks") {
-            lab.engine.upsert_check(&check, now);
+        for check in case.objects::<AdmissionCheck>("admissionChecks") {
+            lab.engine.apply(ObjectChange::upsert(check), now);
         }
         for wl in case.objects::<Workload>("workloads") {
             lab.api.insert(predicates::key(&wl), Workload::clone(&wl));
-            lab.engine.upsert_workload(wl, now);
+            lab.engine.apply(ObjectChange::upsert(wl), now);
         }
-        for queue in case.objects("localQueues") {
-            lab.engine.upsert_local_queue(queue);
+        for queue in case.objects::<LocalQueue>("localQueues") {
+            lab.engine.apply(ObjectChange::upsert(queue), now);
         }
-        for flavor in case.objects("resourceFlavors") {
-            lab.engine.upsert_flavor(flavor, now);
+        for flavor in case.objects::<ResourceFlavor>("resourceFlavors") {
+            lab.engine.apply(ObjectChange::upsert(flavor), now);
         }
-        for topology in case.objects("topologies") {
-            lab.engine.upsert_topology(topology, now);
+        for topology in case.objects::<Topology>("topologies") {
+            lab.engine.apply(ObjectChange::upsert(topology), now);
         }
-        for queue in case.objects("clusterQueues") {
-            lab.engine.upsert_cluster_queue(queue, now);
+        for queue in case.objects::<ClusterQueue>("clusterQueues") {
+            lab.engine.apply(ObjectChange::upsert(queue), now);
         }
-        for cohort in case.objects("cohorts") {
+        for cohort in case.objects::<Cohort>("cohorts") {
             // Some tables contain cohort cycles.
-            let _ = lab.engine.upsert_cohort(cohort, now);
+            lab.engine.apply(ObjectChange::upsert(cohort), now);
         }
         for pod in case.objects::<Pod>("pods") {
-            lab.engine.upsert_pod(&pod, now);
+            lab.engine.apply(ObjectChange::upsert(pod), now);
         }
         lab
     }

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::config::{ResourceTransformation, TransformationStrategy};
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::{Decimal, ResourceName};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use serde_json::Value;
@@ -176,7 +177,7 @@ fn preserve_flavor_scan_progress(case: &Case) -> Result<(), String> {
             let quota = if i % 2 == 0 { "5" } else { "4" };
             queue.spec.resource_groups[0].flavors[1].resources[0].nominal_quota =
                 Quantity(quota.to_owned());
-            lab.engine.upsert_cluster_queue(queue.into(), lab.now);
+            lab.engine.apply(ObjectChange::upsert(queue), lab.now);
         }
         lab.engine.advance(lab.now + SignedDuration::from_secs(1));
     }

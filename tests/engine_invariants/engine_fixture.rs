@@ -1,13 +1,11 @@
 //! [`EngineFixture`]: an engine with random objects, and the actions of the controllers around it.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use kueue_lab_engine::config::FairSharing;
 use kueue_lab_engine::cycle::{Action, ActionOutcome};
-use kueue_lab_engine::engine::CycleResult;
+use kueue_lab_engine::engine::{CycleResult, DeletedObject, EngineObject, ObjectChange};
 use kueue_lab_engine::status::{Eviction, evict, finish, unset_quota_reservation};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use kueue_lab_engine::{Engine, EngineConfig};
@@ -68,7 +66,10 @@ pub(crate) const HOST: &str = "kubernetes.io/hostname";
 fn create_topology(engine: &mut Engine, flavors: usize, hosts: usize, now: Timestamp) {
     let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": HOST}]);
     let topology = json!({"metadata": {"name": "halls"}, "spec": {"levels": levels}});
-    engine.upsert_topology(typed(topology), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Topology(typed(topology))),
+        now,
+    );
     for flavor in 0..flavors {
         for host in 0..hosts {
             let name = format!("host-{flavor}-{host}");
@@ -81,7 +82,7 @@ fn create_topology(engine: &mut Engine, flavors: usize, hosts: usize, now: Times
                     "conditions": [{"type": "Ready", "status": "True"}],
                 },
             }));
-            engine.upsert_node(&node, now);
+            engine.apply(ObjectChange::upsert(node), now);
         }
     }
 }
@@ -146,7 +147,12 @@ impl EngineFixture {
         };
         let now = lab.now;
         let engine = &mut lab.engine;
-        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), now);
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::Namespace(typed(
+                json!({"metadata": {"name": "ns"}}),
+            ))),
+            now,
+        );
         for i in 0..4 {
             let mut spec = json!({});
             if setup.hosts.is_some() {
@@ -155,7 +161,10 @@ impl EngineFixture {
                 });
             }
             let flavor = json!({"metadata": {"name": format!("flavor-{i}")}, "spec": spec});
-            engine.upsert_flavor(typed(flavor), now);
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::ResourceFlavor(typed(flavor))),
+                now,
+            );
         }
         if let Some(hosts) = setup.hosts {
             create_topology(engine, 4, hosts, now);
@@ -169,15 +178,28 @@ impl EngineFixture {
                 spec["resourceGroups"] = groups(std::slice::from_ref(quota), 0);
             }
             let cohort = json!({"metadata": {"name": format!("cohort-{i}")}, "spec": spec});
-            engine.upsert_cohort(typed(cohort), now).unwrap();
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::Cohort(typed(cohort))),
+                now,
+            );
         }
         for (i, queue) in setup.queues.iter().enumerate() {
-            engine.upsert_cluster_queue(typed(cluster_queue(i, queue, setup.memory_flavors)), now);
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::ClusterQueue(typed(cluster_queue(
+                    i,
+                    queue,
+                    setup.memory_flavors,
+                )))),
+                now,
+            );
             let local = json!({
                 "metadata": {"name": format!("local-{i}"), "namespace": "ns"},
                 "spec": {"clusterQueue": format!("queue-{i}"), "stopPolicy": "None"},
             });
-            engine.upsert_local_queue(typed(local));
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::LocalQueue(typed(local))),
+                now,
+            );
         }
         lab
     }
@@ -190,7 +212,7 @@ impl EngineFixture {
         if let Some(old) = self.engine.workload(key) {
             let mut new = Workload::clone(old);
             change(&mut new);
-            self.engine.upsert_workload(Arc::new(new), self.now);
+            self.engine.apply(ObjectChange::upsert(new), self.now);
         }
     }
 
@@ -220,7 +242,10 @@ impl EngineFixture {
             Op::Delete(i) => {
                 let Some(key) = self.key(i) else { return };
                 self.keys[i] = None;
-                self.engine.delete_workload(&key, now);
+                self.engine.apply(
+                    ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+                    now,
+                );
             }
             Op::Deactivate(i) => {
                 let Some(key) = self.key(i) else { return };
@@ -260,8 +285,8 @@ impl EngineFixture {
                     return;
                 };
                 queue.quotas[0].nominal += by;
-                let queue = typed(cluster_queue(i, queue, self.setup.memory_flavors));
-                self.engine.upsert_cluster_queue(queue, now);
+                let queue: ClusterQueue = typed(cluster_queue(i, queue, self.setup.memory_flavors));
+                self.engine.apply(ObjectChange::upsert(queue), now);
             }
             Op::AdvanceTime(seconds) => {
                 self.now += SignedDuration::from_secs(seconds);
@@ -312,7 +337,7 @@ impl EngineFixture {
             },
         }));
         self.keys.push(Some(predicates::key(&wl)));
-        self.engine.upsert_workload(Arc::new(wl), self.now);
+        self.engine.apply(ObjectChange::upsert(wl), self.now);
     }
 
     fn cycle(&mut self) {

@@ -1,7 +1,7 @@
 //! Stopped and inactive ClusterQueues and LocalQueues: conditions, and recovery.
 
 use kueue_lab_api::v1beta2::{CheckState, Workload};
-use kueue_lab_engine::engine::PendingState;
+use kueue_lab_engine::engine::{DeletedObject, EngineObject, ObjectChange, PendingState};
 use kueue_lab_engine::status::sync_admitted_condition;
 use kueue_lab_engine::workload::predicates;
 use kueue_lab_reason::InadmissibleCause;
@@ -31,7 +31,10 @@ fn local(stop: &str) -> Value {
 fn lab(changes: Value) -> EngineFixture {
     let mut lab = EngineFixture::new(&Setup::single(4));
     let now = lab.now;
-    lab.engine.upsert_cluster_queue(typed(queue(changes)), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::ClusterQueue(typed(queue(changes)))),
+        now,
+    );
     lab.apply(&Op::Submit {
         queue: 0,
         priority: 0,
@@ -92,22 +95,31 @@ fn a_stopped_cluster_queue_keeps_its_workloads_pending() {
     );
     assert_eq!(readiness.message, "Can't admit new workloads: is stopped.");
     let now = lab.now;
-    lab.engine
-        .upsert_cluster_queue(typed(queue(json!({}))), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::ClusterQueue(typed(queue(json!({}))))),
+        now,
+    );
     assert!(is_admitted(&mut lab));
 }
 
 #[test]
 fn a_stopped_local_queue_admits_nothing() {
     let mut lab = lab(json!({}));
-    lab.engine.upsert_local_queue(typed(local("Hold")));
+    let now = lab.now;
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::LocalQueue(typed(local("Hold")))),
+        now,
+    );
     assert!(!is_admitted(&mut lab));
     assert_eq!(pending_state(&lab), None);
     assert_eq!(
         quota_reserved_condition(&lab),
         expected_condition("Suspended", "LocalQueue local-0 is inactive")
     );
-    lab.engine.upsert_local_queue(typed(local("None")));
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::LocalQueue(typed(local("None")))),
+        now,
+    );
     assert_eq!(pending_state(&lab), Some(PendingState::Active));
     assert!(is_admitted(&mut lab));
 }
@@ -126,25 +138,26 @@ fn a_cluster_queue_without_its_flavor_is_inactive() {
     );
     let flavor = json!({"metadata": {"name": "late"}, "spec": {}});
     let now = lab.now;
-    lab.engine.upsert_flavor(typed(flavor), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::ResourceFlavor(typed(flavor))),
+        now,
+    );
     assert!(is_admitted(&mut lab));
 }
 
 #[test]
 fn a_cohort_cycle_admits_nothing_until_resolved() {
     let mut lab = lab(json!({"cohortName": "a"}));
-    let cohort = |name: &str, parent: &str| json!({"metadata": {"name": name}, "spec": {"parentName": parent}});
+    let cohort = |name: &str, parent: &str| {
+        let object = json!({"metadata": {"name": name}, "spec": {"parentName": parent}});
+        ObjectChange::Upsert(EngineObject::Cohort(typed(object)))
+    };
     let now = lab.now;
-    assert!(
-        lab.engine
-            .upsert_cohort(typed(cohort("a", "b")), now)
-            .is_ok()
-    );
-    assert!(
-        lab.engine
-            .upsert_cohort(typed(cohort("b", "a")), now)
-            .is_err()
-    );
+    lab.engine.apply(cohort("a", "b"), now);
+    assert!(lab.engine.cohort_cycle("queue-0").is_none());
+    lab.engine.apply(cohort("b", "a"), now);
+    let cycle = lab.engine.cohort_cycle("queue-0").unwrap();
+    assert_eq!(cycle.to_string(), "the cohort has a cycle: a -> b -> a");
     assert!(!is_admitted(&mut lab));
     // The ClusterQueue itself is valid.
     assert!(lab.engine.active_condition("queue-0").active);
@@ -155,8 +168,8 @@ fn a_cohort_cycle_admits_nothing_until_resolved() {
         Some(InadmissibleCause::ClusterQueueInactive { name })
     );
     let now = lab.now;
-    let broken = json!({"metadata": {"name": "b"}, "spec": {}});
-    assert!(lab.engine.upsert_cohort(typed(broken), now).is_ok());
+    lab.engine.apply(cohort("b", ""), now);
+    assert!(lab.engine.cohort_cycle("queue-0").is_none());
     assert!(is_admitted(&mut lab));
 }
 
@@ -175,14 +188,20 @@ fn admission_checks_delay_admission_but_not_quota_reservation() {
                 "message": "", "lastTransitionTime": "2026-08-01T12:00:00Z"}]}})
     };
     let now = lab.now;
-    lab.engine.upsert_check(&typed(check("False")), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::AdmissionCheck(typed(check("False")))),
+        now,
+    );
     run_cycles(&mut lab);
     assert_eq!(
         lab.engine.active_condition("queue-0").reason,
         "AdmissionCheckInactive"
     );
     let now = lab.now;
-    lab.engine.upsert_check(&typed(check("True")), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::AdmissionCheck(typed(check("True")))),
+        now,
+    );
     run_cycles(&mut lab);
     let mut wl = workload(&lab).clone();
     assert!(predicates::has_quota_reservation(&wl) && !predicates::is_admitted(&wl));
@@ -201,7 +220,11 @@ fn workloads_of_a_deleted_cluster_queue_stay_pending() {
     let mut lab = lab(json!({}));
     assert!(is_admitted(&mut lab));
     assert!(!lab.engine.is_cluster_queue_empty("queue-0"));
-    lab.engine.delete_cluster_queue("queue-0");
+    let now = lab.now;
+    lab.engine.apply(
+        ObjectChange::Delete(DeletedObject::ClusterQueue("queue-0".to_owned())),
+        now,
+    );
     lab.apply(&Op::Submit {
         queue: 0,
         priority: 0,
@@ -220,8 +243,10 @@ fn workloads_of_a_deleted_cluster_queue_stay_pending() {
     );
     // The first workload still uses its CPU of the new ClusterQueue.
     let now = lab.now;
-    lab.engine
-        .upsert_cluster_queue(typed(queue(json!({}))), now);
+    lab.engine.apply(
+        ObjectChange::Upsert(EngineObject::ClusterQueue(typed(queue(json!({}))))),
+        now,
+    );
     run_cycles(&mut lab);
     assert_eq!(lab.workloads_with_quota().len(), 1);
     lab.apply(&Op::Finish(0));

@@ -1,10 +1,8 @@
 //! Malformed objects in any order.
 
-use std::sync::Arc;
-
 use jiff::SignedDuration;
-use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::engine::{DeletedObject, EngineObject, ObjectChange};
 use kueue_lab_engine::workload::predicates;
 use kueue_lab_engine::{Engine, EngineConfig};
 use proptest::prelude::*;
@@ -188,22 +186,31 @@ pub(crate) fn run((fair, objects): &MalformedObjects) {
         ..Default::default()
     });
     let mut now = "2026-08-01T12:00:00Z".parse().unwrap();
-    engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(typed(
+            json!({"metadata": {"name": "ns"}}),
+        ))),
+        now,
+    );
     let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]);
     let topology = json!({"metadata": {"name": "dc"}, "spec": {"levels": levels}});
-    engine.upsert_topology(typed(topology), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Topology(typed(topology))),
+        now,
+    );
     for (kind, n) in objects {
         let object = object(*kind, n);
-        match kind {
-            0 => engine.upsert_flavor(typed(object), now),
-            // A cohort that closes a cycle is rejected.
-            1 => drop(engine.upsert_cohort(typed(object), now)),
-            2 | 3 => engine.upsert_cluster_queue(typed(object), now),
-            4 => engine.upsert_local_queue(typed(object)),
-            5 => engine.upsert_node(&typed(object), now),
-            6 => engine.upsert_pod(&typed(object), now),
-            _ => engine.upsert_workload(Arc::new(typed::<Workload>(object)), now),
-        }
+        let object = match kind {
+            0 => EngineObject::ResourceFlavor(typed(object)),
+            // A Cohort may close a cycle.
+            1 => EngineObject::Cohort(typed(object)),
+            2 | 3 => EngineObject::ClusterQueue(typed(object)),
+            4 => EngineObject::LocalQueue(typed(object)),
+            5 => EngineObject::Node(typed(object)),
+            6 => EngineObject::Pod(typed(object)),
+            _ => EngineObject::Workload(typed(object)),
+        };
+        engine.apply(ObjectChange::Upsert(object), now);
         if n[0].is_multiple_of(3) {
             now += SignedDuration::from_secs(2);
             engine.advance(now);
@@ -213,16 +220,17 @@ pub(crate) fn run((fair, objects): &MalformedObjects) {
         for key in keys.iter().filter(|_| n[1].is_multiple_of(8)) {
             let _ = engine.explain(key, now);
         }
-        match n[2] % 16 {
-            0 => engine.delete_cluster_queue(&format!("queue-{}", n[3] % 4)),
-            1 => engine.delete_cohort(&format!("cohort-{}", n[3] % 4)),
-            2 => engine.delete_flavor(&format!("flavor-{}", n[3] % 4), now),
-            3 => keys
-                .iter()
-                .take(1)
-                .for_each(|key| engine.delete_workload(key, now)),
-            4 => engine.delete_node(&format!("node-{}", n[3] % 4), now),
-            _ => {}
+        let name = |of: &str| format!("{of}-{}", n[3] % 4);
+        let deleted = match n[2] % 16 {
+            0 => Some(DeletedObject::ClusterQueue(name("queue"))),
+            1 => Some(DeletedObject::Cohort(name("cohort"))),
+            2 => Some(DeletedObject::ResourceFlavor(name("flavor"))),
+            3 => keys.first().cloned().map(DeletedObject::Workload),
+            4 => Some(DeletedObject::Node(name("node"))),
+            _ => None,
+        };
+        if let Some(deleted) = deleted {
+            engine.apply(ObjectChange::Delete(deleted), now);
         }
         for i in 0..4 {
             let queue = format!("queue-{i}");

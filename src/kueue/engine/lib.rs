@@ -52,5 +52,5 @@ pub mod workload;
 pub mod workload_slicing;
 
 pub use config::EngineConfig;
-pub use engine::Engine;
+pub use engine::{Engine, ObjectChange};
 pub use feature_gates::Gates;

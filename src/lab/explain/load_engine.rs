@@ -11,6 +11,7 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
 };
 use kueue_lab_engine::dra::has_dra;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 
@@ -45,29 +46,28 @@ pub async fn load_engine_from(
 ) -> Result<Engine, ExplainError> {
     let mut engine = Engine::new(config);
     for namespace in lists.all::<Namespace>().await? {
-        engine.upsert_namespace(&namespace, now);
+        engine.apply(ObjectChange::upsert(namespace), now);
     }
     for range in lists.all::<LimitRange>().await? {
-        engine.upsert_limit_range(range, now);
+        engine.apply(ObjectChange::upsert(range), now);
     }
     for class in lists.if_served::<RuntimeClass>().await? {
-        engine.upsert_runtime_class(&class, now);
+        engine.apply(ObjectChange::upsert(class), now);
     }
     for topology in lists.if_served::<Topology>().await? {
-        engine.upsert_topology(Arc::new(topology), now);
+        engine.apply(ObjectChange::upsert(topology), now);
     }
     for flavor in lists.all::<ResourceFlavor>().await? {
-        engine.upsert_flavor(Arc::new(flavor), now);
+        engine.apply(ObjectChange::upsert(flavor), now);
     }
     for check in lists.all::<AdmissionCheck>().await? {
-        engine.upsert_check(&check, now);
+        engine.apply(ObjectChange::upsert(check), now);
     }
     for cohort in lists.if_served::<Cohort>().await? {
-        // A Cohort in a cycle is not added; the status of its ClusterQueues reports it.
-        let _ = engine.upsert_cohort(Arc::new(cohort), now);
+        engine.apply(ObjectChange::upsert(cohort), now);
     }
     for queue in lists.all::<ClusterQueue>().await? {
-        engine.upsert_cluster_queue(Arc::new(queue), now);
+        engine.apply(ObjectChange::upsert(queue), now);
     }
     for queue in lists.all::<LocalQueue>().await? {
         load_local_queue(&mut engine, queue, now);
@@ -75,14 +75,14 @@ pub async fn load_engine_from(
     let mut denied = Vec::new();
     load_devices(&mut engine, lists, &mut denied, now).await?;
     for node in lists.all::<Node>().await? {
-        engine.upsert_node(&node, now);
+        engine.apply(ObjectChange::upsert(node), now);
     }
     for pod in lists.all::<Pod>().await? {
-        engine.upsert_pod(&pod, now);
+        engine.apply(ObjectChange::upsert(pod), now);
     }
     for workload in lists.all::<Workload>().await? {
         let workload = Arc::new(workload);
-        engine.upsert_workload(workload.clone(), now);
+        engine.apply(ObjectChange::upsert(workload.clone()), now);
         engine.queue_if_devices_are_counted(&workload, now);
     }
     if uses_devices || engine.workloads().any(|wl| has_dra(wl)) {
@@ -99,7 +99,7 @@ fn load_local_queue(engine: &mut Engine, queue: LocalQueue, now: Timestamp) {
     let key = LocalQueueKey::new(namespace, name);
     let status = queue.status.fair_sharing.as_ref();
     let usage = status.and_then(|status| status.admission_fair_sharing_status.clone());
-    engine.upsert_local_queue(Arc::new(queue));
+    engine.apply(ObjectChange::upsert(queue), now);
     if let Some(usage) = usage.filter(|_| engine.config().afs().is_some()) {
         let updated = usage.last_update.map_or(now, |at| at.0);
         engine.set_consumed_usage(key, &usage.consumed_resources, updated);
@@ -116,7 +116,7 @@ async fn load_devices(
     match lists.if_served_and_granted::<DeviceClass>().await? {
         Ok(classes) => classes
             .into_iter()
-            .for_each(|class| engine.upsert_device_class(Arc::new(class), now)),
+            .for_each(|class| engine.apply(ObjectChange::upsert(class), now)),
         Err(right) => denied.push(right),
     }
     match lists
@@ -125,13 +125,13 @@ async fn load_devices(
     {
         Ok(templates) => templates
             .into_iter()
-            .for_each(|template| engine.upsert_claim_template(Arc::new(template))),
+            .for_each(|template| engine.apply(ObjectChange::upsert(template), now)),
         Err(right) => denied.push(right),
     }
     match lists.if_served_and_granted::<ResourceSlice>().await? {
         Ok(slices) => slices
             .into_iter()
-            .for_each(|slice| engine.upsert_resource_slice(Arc::new(slice), now)),
+            .for_each(|slice| engine.apply(ObjectChange::upsert(slice), now)),
         Err(right) => denied.push(right),
     }
     Ok(())

@@ -9,7 +9,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionCheckState, CheckState, Workload};
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::cycle::{Action, ActionKind, ActionOutcome, Decision};
-use kueue_lab_engine::engine::{CycleResult, NextCycle};
+use kueue_lab_engine::engine::{CycleResult, NextCycle, ObjectChange};
 use kueue_lab_engine::resources::FlavorName;
 use kueue_lab_engine::status::{
     StatusChange, condition, finish, release_evicted, set_condition, sync_admitted_condition,
@@ -96,7 +96,7 @@ impl EngineDriver {
 
     /// Adds or updates a workload. The devices of a pending one are counted, as the controller does it.
     pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
-        self.engine.upsert_workload(wl.clone(), now);
+        self.engine.apply(ObjectChange::upsert(wl.clone()), now);
         self.engine.queue_if_devices_are_counted(&wl, now);
     }
 

@@ -100,13 +100,13 @@ impl Engine {
 
     /// Adds or updates a DeviceClass. Pending Workloads that request an extended resource the class
     /// no longer backs are requeued with the resource itself.
-    pub fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
+    pub(super) fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
         let changed = Arc::make_mut(&mut self.dra_cache).upsert_class(class);
         self.requeue_pending_with_extended_resources(&changed, now);
     }
 
     /// Deletes a DeviceClass.
-    pub fn delete_device_class(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_device_class(&mut self, name: &str, now: Timestamp) {
         let changed = Arc::make_mut(&mut self.dra_cache).remove_class(name);
         self.requeue_pending_with_extended_resources(&changed, now);
     }
@@ -125,25 +125,25 @@ impl Engine {
     }
 
     /// Adds or updates a ResourceClaimTemplate.
-    pub fn upsert_claim_template(&mut self, template: Arc<ResourceClaimTemplate>) {
+    pub(super) fn upsert_claim_template(&mut self, template: Arc<ResourceClaimTemplate>) {
         Arc::make_mut(&mut self.dra_cache).upsert_template(template);
     }
 
     /// Deletes a ResourceClaimTemplate.
-    pub fn delete_claim_template(&mut self, namespace: &str, name: &str) {
+    pub(super) fn delete_claim_template(&mut self, namespace: &str, name: &str) {
         Arc::make_mut(&mut self.dra_cache).remove_template(namespace, name);
     }
 
     /// Adds or updates a ResourceSlice. If device requests depend on its driver, the inadmissible
     /// workloads of ClusterQueues with those resources are requeued.
-    pub fn upsert_resource_slice(&mut self, slice: Arc<ResourceSlice>, now: Timestamp) {
+    pub(super) fn upsert_resource_slice(&mut self, slice: Arc<ResourceSlice>, now: Timestamp) {
         let driver = slice.spec.driver.clone();
         Arc::make_mut(&mut self.dra_cache).upsert_slice(slice);
         self.retry_inadmissible_for_driver(&driver, now);
     }
 
     /// Deletes a ResourceSlice.
-    pub fn delete_resource_slice(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_resource_slice(&mut self, name: &str, now: Timestamp) {
         if let Some(slice) = Arc::make_mut(&mut self.dra_cache).remove_slice(name) {
             self.retry_inadmissible_for_driver(&slice.spec.driver, now);
         }

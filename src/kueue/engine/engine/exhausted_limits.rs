@@ -127,6 +127,7 @@ mod tests {
     use super::*;
     use crate::config::EngineConfig;
     use crate::engine::test_fixtures::{at, from_json, workload};
+    use crate::engine::{EngineObject, ObjectChange};
 
     /// Quota of the flavor on-demand.
     fn groups(quota: Value) -> Value {
@@ -138,20 +139,37 @@ mod tests {
     /// An engine with the ClusterQueues `lends` and `borrows` and with Cohorts.
     fn engine(queues: [(&str, Value); 2], cohorts: &[(&str, &str, Value)]) -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
-        engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::Namespace(from_json(
+                json!({"metadata": {"name": "ns"}}),
+            ))),
+            at(0),
+        );
         let flavor = json!({"metadata": {"name": "on-demand"}, "spec": {}});
-        engine.upsert_flavor(from_json(flavor), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ResourceFlavor(from_json(flavor))),
+            at(0),
+        );
         for (name, parent, quota) in cohorts {
             let spec = json!({"parentName": parent, "resourceGroups": groups(quota.clone())});
             let cohort = json!({"metadata": {"name": name}, "spec": spec});
-            engine.upsert_cohort(from_json(cohort), at(0)).unwrap();
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::Cohort(from_json(cohort))),
+                at(0),
+            );
         }
         for (name, (cohort, quota)) in ["lends", "borrows"].into_iter().zip(queues) {
             let spec = json!({"cohortName": cohort, "namespaceSelector": {}, "resourceGroups": groups(quota)});
             let queue = json!({"metadata": {"name": name}, "spec": spec});
-            engine.upsert_cluster_queue(from_json(queue), at(0));
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::ClusterQueue(from_json(queue))),
+                at(0),
+            );
             let local = json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-            engine.upsert_local_queue(from_json(local));
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::LocalQueue(from_json(local))),
+                at(0),
+            );
         }
         engine
     }
@@ -159,7 +177,10 @@ mod tests {
     /// The exhausted limits after `borrows` has admitted a Workload of some CPUs.
     fn exhausted(mut engine: Engine, cpu: i64) -> Vec<String> {
         if cpu > 0 {
-            engine.upsert_workload(workload("w", "borrows", cpu, true), at(0));
+            engine.apply(
+                ObjectChange::upsert(workload("w", "borrows", cpu, true)),
+                at(0),
+            );
         }
         texts(&engine)
     }
@@ -208,8 +229,14 @@ mod tests {
             ["borrows nominalQuota", "lends lendingLimit"]
         );
         let mut apart = engine([("all", lending("0")), ("other", nominal("10"))], &[]);
-        apart.upsert_workload(workload("w", "borrows", 10, true), at(0));
-        apart.upsert_workload(workload("waits", "borrows", 1, false), at(0));
+        apart.apply(
+            ObjectChange::upsert(workload("w", "borrows", 10, true)),
+            at(0),
+        );
+        apart.apply(
+            ObjectChange::upsert(workload("waits", "borrows", 1, false)),
+            at(0),
+        );
         assert_eq!(texts(&apart), ["borrows nominalQuota"]);
     }
 

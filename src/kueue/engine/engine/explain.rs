@@ -242,6 +242,7 @@ mod tests {
     use crate::config::{EngineConfig, FairSharing};
     use crate::engine::test_fixtures::{at, from_json, lab, workload};
     use crate::engine::{Engine, Explanation};
+    use crate::engine::{EngineObject, ObjectChange};
     use crate::flavor_assigner::{FlavorAssignmentMode, FlavorMismatch};
     use crate::preemption::{CandidateOutcome, PreemptionVariant};
     use crate::workload::WorkloadKey;
@@ -255,8 +256,14 @@ mod tests {
     #[test]
     fn attempts_have_available_and_missing_quota() {
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("running", "a", 25, true), at(0));
-        engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("running", "a", 25, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("waiting", "a", 8, false)),
+            at(0),
+        );
         let decision = explained(&mut engine, "waiting").now.unwrap();
         let attempts = &decision.pod_sets[0].attempts;
         assert_eq!(attempts.len(), 2);
@@ -285,9 +292,12 @@ mod tests {
     /// The verdict on a workload that is pending beside a running one of 25 CPUs.
     fn verdict(wl: Arc<Workload>) -> String {
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("running", "a", 25, true), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("running", "a", 25, true)),
+            at(0),
+        );
         let name = wl.metadata.name.clone().unwrap();
-        engine.upsert_workload(wl, at(0));
+        engine.apply(ObjectChange::upsert(wl), at(0));
         explained(&mut engine, &name).verdict.unwrap().to_string()
     }
 
@@ -296,10 +306,22 @@ mod tests {
         let waits = verdict(workload("waiting", "b", 8, false));
         assert_eq!(waits, "waits: it needs the quota of ns/running");
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("running", "a", 8, true), at(0));
-        engine.upsert_workload(workload("other", "b", 10, true), at(0));
-        engine.upsert_workload(workload("third", "c", 10, true), at(0));
-        engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("running", "a", 8, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("other", "b", 10, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("third", "c", 10, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("waiting", "a", 8, false)),
+            at(0),
+        );
         let verdict = explained(&mut engine, "waiting").verdict.unwrap();
         assert_eq!(verdict.to_string(), "waits: 6 more cpu in on-demand");
     }
@@ -307,18 +329,24 @@ mod tests {
     #[test]
     fn the_verdict_names_what_the_preemption_of_all_candidates_frees() {
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("other", "b", 10, true), at(0));
-        engine.upsert_workload(workload("third", "c", 10, true), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("other", "b", 10, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("third", "c", 10, true)),
+            at(0),
+        );
         let with_priority = |mut wl: Arc<Workload>, priority| {
             Arc::make_mut(&mut wl).spec.priority = Some(priority);
             wl
         };
         for (name, cpu, priority) in [("low-1", 1, 0), ("low-2", 1, 0), ("high", 6, 10)] {
             let running = with_priority(workload(name, "a", cpu, true), priority);
-            engine.upsert_workload(running, at(0));
+            engine.apply(ObjectChange::upsert(running), at(0));
         }
         let waiting = with_priority(workload("waiting", "a", 6, false), 10);
-        engine.upsert_workload(waiting, at(0));
+        engine.apply(ObjectChange::upsert(waiting), at(0));
         let explanation = explained(&mut engine, "waiting");
         let decision = explanation.now.unwrap();
         let outcomes: Vec<_> = decision.candidates.iter().map(|c| c.outcome).collect();
@@ -339,11 +367,17 @@ mod tests {
         let mut engine = lab(EngineConfig::default());
         let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]);
         let topology = json!({"metadata": {"name": "racks"}, "spec": {"levels": levels}});
-        engine.upsert_topology(from_json(topology), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::Topology(from_json(topology))),
+            at(0),
+        );
         for name in ["with-nodes", "without-nodes"] {
             let spec = json!({"nodeLabels": {"of": name}, "topologyName": "racks"});
             let flavor = json!({"metadata": {"name": name}, "spec": spec});
-            engine.upsert_flavor(from_json(flavor), at(0));
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::ResourceFlavor(from_json(flavor))),
+                at(0),
+            );
         }
         let labels = json!({"of": "with-nodes", "rack": "r1", "kubernetes.io/hostname": "n1"});
         let node = json!({
@@ -351,7 +385,10 @@ mod tests {
             "status": {"allocatable": {"cpu": "1", "pods": "10"},
                 "conditions": [{"type": "Ready", "status": "True"}]},
         });
-        engine.upsert_node(&from_json(node), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::Node(from_json(node))),
+            at(0),
+        );
         let flavors = ["with-nodes", "without-nodes"];
         let flavors = flavors
             .map(|name| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]}));
@@ -362,9 +399,15 @@ mod tests {
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
         });
         let queue = json!({"metadata": {"name": "tas"}, "spec": spec});
-        engine.upsert_cluster_queue(from_json(queue), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ClusterQueue(from_json(queue))),
+            at(0),
+        );
         let local = json!({"metadata": {"name": "tas", "namespace": "ns"}, "spec": {"clusterQueue": "tas"}});
-        engine.upsert_local_queue(from_json(local));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::LocalQueue(from_json(local))),
+            at(0),
+        );
 
         let with_request = |mut wl: Arc<Workload>, priority| {
             let edited = Arc::make_mut(&mut wl);
@@ -379,8 +422,11 @@ mod tests {
             "topologyAssignment": {"levels": ["kubernetes.io/hostname"], "slices": [
                 {"domainCount": 1, "valuesPerLevel": [{"universal": "n1"}], "podCounts": {"universal": 1}}]},
         }]));
-        engine.upsert_workload(low, at(0));
-        engine.upsert_workload(with_request(workload("high", "tas", 1, false), 10), at(0));
+        engine.apply(ObjectChange::upsert(low), at(0));
+        engine.apply(
+            ObjectChange::upsert(with_request(workload("high", "tas", 1, false), 10)),
+            at(0),
+        );
         let verdict = explained(&mut engine, "high").verdict.unwrap().to_string();
         assert_eq!(
             verdict,
@@ -449,7 +495,10 @@ mod tests {
     #[test]
     fn an_admitted_workload_has_no_verdict() {
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("running", "a", 25, true), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("running", "a", 25, true)),
+            at(0),
+        );
         assert_eq!(explained(&mut engine, "running").verdict, None);
     }
 
@@ -471,11 +520,14 @@ mod tests {
                 let admission = wl.status.admission.as_mut().unwrap();
                 let usage = &mut admission.pod_set_assignments[0].resource_usage;
                 *usage.get_mut("cpu").unwrap() = from_json(json!("100m"));
-                engine.upsert_workload(Arc::new(wl), at(0));
+                engine.apply(ObjectChange::upsert(wl), at(0));
             }
             // Shares are compared only when the workload borrows.
             let wanted = if fair { 12 } else { 10 };
-            engine.upsert_workload(workload("waiting", "a", wanted, false), at(0));
+            engine.apply(
+                ObjectChange::upsert(workload("waiting", "a", wanted, false)),
+                at(0),
+            );
             let decision = explained(&mut engine, "waiting").now.unwrap();
             assert_eq!(
                 (decision.candidate_count, decision.candidates.len()),

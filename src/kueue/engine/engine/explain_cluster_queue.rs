@@ -344,6 +344,7 @@ mod tests {
 
     use crate::config::EngineConfig;
     use crate::engine::test_fixtures::{at, from_json, lab, workload};
+    use crate::engine::{DeletedObject, EngineObject, ObjectChange};
     use crate::engine::{Engine, PendingVerdictKind};
     use crate::workload::WorkloadKey;
 
@@ -352,7 +353,10 @@ mod tests {
     fn add_cycle(engine: &mut Engine) {
         for (name, parent) in [("all", "x"), ("x", "y"), ("y", "x")] {
             let cohort = json!({"metadata": {"name": name}, "spec": {"parentName": parent}});
-            let _ = engine.upsert_cohort(from_json(cohort), at(0));
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::Cohort(from_json(cohort))),
+                at(0),
+            );
         }
     }
 
@@ -368,12 +372,18 @@ mod tests {
         let after = {
             let mut engine = before.clone();
             let queue = engine.cluster_queue("a").unwrap().clone();
-            engine.delete_cluster_queue("a");
-            engine.upsert_cluster_queue(queue, at(0));
+            engine.apply(
+                ObjectChange::Delete(DeletedObject::ClusterQueue("a".to_owned())),
+                at(0),
+            );
+            engine.apply(ObjectChange::upsert(queue), at(0));
             engine
         };
         for mut engine in [before, after] {
-            engine.upsert_workload(workload("waiting", "a", 1, false), at(0));
+            engine.apply(
+                ObjectChange::upsert(workload("waiting", "a", 1, false)),
+                at(0),
+            );
             let queue = engine.explain_cluster_queue("a", at(1)).unwrap();
             assert_eq!(queue.cohort_cycle.unwrap().to_string(), cycle);
             let key = WorkloadKey::new("ns", "waiting");
@@ -396,9 +406,18 @@ mod tests {
     #[test]
     fn borrowed_and_lent_quota_and_their_holders_are_named() {
         let mut engine = lab(EngineConfig::default());
-        engine.upsert_workload(workload("large", "a", 25, true), at(0));
-        engine.upsert_workload(workload("first", "b", 8, false), at(0));
-        engine.upsert_workload(workload("second", "b", 9, false), at(0));
+        engine.apply(
+            ObjectChange::upsert(workload("large", "a", 25, true)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("first", "b", 8, false)),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::upsert(workload("second", "b", 9, false)),
+            at(0),
+        );
         let borrowing = engine.explain_cluster_queue("a", at(1)).unwrap();
         assert_eq!(borrowing.path, "/all/a");
         let quota = &borrowing.quotas[1];

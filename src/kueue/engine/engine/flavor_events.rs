@@ -9,7 +9,7 @@ use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
 
 impl Engine {
     /// Adds or updates a ResourceFlavor.
-    pub fn upsert_flavor(&mut self, flavor: Arc<ResourceFlavor>, now: Timestamp) {
+    pub(super) fn upsert_flavor(&mut self, flavor: Arc<ResourceFlavor>, now: Timestamp) {
         let name = flavor.metadata.name.clone().unwrap_or_default();
         let old = self.cache.flavor(&name).cloned();
         if old.is_some() && flavor.metadata.deletion_timestamp.is_some() {
@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Deletes a ResourceFlavor.
-    pub fn delete_flavor(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_flavor(&mut self, name: &str, now: Timestamp) {
         let retry = self.cache.delete_flavor(name, &self.config);
         self.notify_retry_inadmissible(retry, now);
     }
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Adds or updates an AdmissionCheck.
-    pub fn upsert_check(&mut self, check: &AdmissionCheck, now: Timestamp) {
+    pub(super) fn upsert_check(&mut self, check: &AdmissionCheck, now: Timestamp) {
         let known = check.metadata.name.as_deref().unwrap_or_default();
         if check.metadata.deletion_timestamp.is_some() && self.cache.check(known).is_some() {
             return;
@@ -63,13 +63,13 @@ impl Engine {
     }
 
     /// Deletes an AdmissionCheck.
-    pub fn delete_check(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_check(&mut self, name: &str, now: Timestamp) {
         let retry = self.cache.delete_check(name, &self.config);
         self.notify_retry_inadmissible(retry, now);
     }
 
     /// Adds or updates a Topology.
-    pub fn upsert_topology(&mut self, topology: Arc<Topology>, now: Timestamp) {
+    pub(super) fn upsert_topology(&mut self, topology: Arc<Topology>, now: Timestamp) {
         let name = topology.metadata.name.clone().unwrap_or_default();
         let old = self.store.topologies.insert(name.clone(), topology.clone());
         let known = old.is_some();
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// Deletes a Topology.
-    pub fn delete_topology(&mut self, name: &str) {
+    pub(super) fn delete_topology(&mut self, name: &str) {
         self.store.topologies.remove(name);
         self.cache.delete_topology(name, &self.config);
     }

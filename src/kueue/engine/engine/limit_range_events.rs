@@ -1,5 +1,7 @@
 //! Events of LimitRanges and RuntimeClasses: they adjust the requests of pending workloads.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::LimitRange;
 use k8s_openapi::api::node::v1::RuntimeClass;
@@ -10,27 +12,28 @@ use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
     /// Adds or updates a LimitRange.
-    pub fn upsert_limit_range(&mut self, range: LimitRange, now: Timestamp) {
+    pub(super) fn upsert_limit_range(&mut self, range: Arc<LimitRange>, now: Timestamp) {
         let namespace = range.metadata.namespace.clone().unwrap_or_default();
-        self.cluster_objects.upsert_limit_range(range);
+        self.cluster_objects
+            .upsert_limit_range(Arc::unwrap_or_clone(range));
         self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
     }
 
     /// Deletes a LimitRange.
-    pub fn delete_limit_range(&mut self, namespace: &str, name: &str, now: Timestamp) {
+    pub(super) fn delete_limit_range(&mut self, namespace: &str, name: &str, now: Timestamp) {
         self.cluster_objects.remove_limit_range(namespace, name);
         self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
     }
 
     /// Adds or updates a RuntimeClass.
-    pub fn upsert_runtime_class(&mut self, class: &RuntimeClass, now: Timestamp) {
+    pub(super) fn upsert_runtime_class(&mut self, class: &RuntimeClass, now: Timestamp) {
         self.cluster_objects.upsert_runtime_class(class);
         let name = class.metadata.name.clone().unwrap_or_default();
         self.requeue_users(&name, now);
     }
 
     /// Deletes a RuntimeClass.
-    pub fn delete_runtime_class(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_runtime_class(&mut self, name: &str, now: Timestamp) {
         self.cluster_objects.remove_runtime_class(name);
         self.requeue_users(name, now);
     }

@@ -1,10 +1,11 @@
 //! [`Engine`]: object events are its input, scheduling decisions its output.
 //!
 //! The engine keeps the cache, the queues and the latest version of every object. Each object event
-//! is one call, a scheduling cycle is another. It never blocks: delayed work is a deadline that
+//! is one [`ObjectChange`], a scheduling cycle is a call. It never blocks: delayed work is a deadline that
 //! [`Engine::next_deadline`] returns and [`Engine::advance`] handles.
 
 mod afs;
+mod apply;
 mod dra;
 mod exhausted_limits;
 mod explain;
@@ -14,6 +15,7 @@ mod limit_range_events;
 mod metric_queries;
 mod namespace_events;
 mod node_events;
+mod object_change;
 mod object_store;
 mod pending_verdict;
 mod pending_workloads;
@@ -39,6 +41,7 @@ pub use explain_cluster_queue::{
 };
 pub use kueue_lab_reason::{PendingVerdict, PendingVerdictKind};
 pub use metric_queries::PendingBreakdown;
+pub use object_change::{DeletedObject, EngineObject, ObjectChange};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};
 pub use quota_reserved_condition::QueueInadmissibleReason;
 pub use schedule::CycleResult;

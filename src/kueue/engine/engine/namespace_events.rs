@@ -8,7 +8,7 @@ use super::Engine;
 impl Engine {
     /// Adds or updates a Namespace. Inadmissible workloads of the ClusterQueues whose selector
     /// newly matches it are requeued.
-    pub fn upsert_namespace(&mut self, namespace: &Namespace, now: Timestamp) {
+    pub(super) fn upsert_namespace(&mut self, namespace: &Namespace, now: Timestamp) {
         let Some(old) = self.cluster_objects.upsert_namespace(namespace) else {
             return;
         };
@@ -22,7 +22,7 @@ impl Engine {
     }
 
     /// Deletes a Namespace.
-    pub fn delete_namespace(&mut self, name: &str) {
+    pub(super) fn delete_namespace(&mut self, name: &str) {
         self.cluster_objects.remove_namespace(name);
     }
 }

@@ -7,7 +7,7 @@ use super::Engine;
 
 impl Engine {
     /// Adds or updates a Node. A relevant change requeues inadmissible workloads after a delay.
-    pub fn upsert_node(&mut self, node: &Node, now: Timestamp) {
+    pub(super) fn upsert_node(&mut self, node: &Node, now: Timestamp) {
         let name = node.metadata.name.clone().unwrap_or_default();
         let labels = node.metadata.labels.clone().unwrap_or_default();
         let before = self.timers.node_labels.insert(name, labels.clone());
@@ -22,7 +22,7 @@ impl Engine {
     }
 
     /// Deletes a Node.
-    pub fn delete_node(&mut self, name: &str, now: Timestamp) {
+    pub(super) fn delete_node(&mut self, name: &str, now: Timestamp) {
         let before = self.timers.node_labels.remove(name);
         let is_tas_node = before.is_some_and(|l| !self.cache.tas.flavors_of_node(&l).is_empty());
         if self.cache.tas.delete_node(name) && is_tas_node {
@@ -32,14 +32,14 @@ impl Engine {
 
     /// Adds or updates a Pod. When it releases capacity of a node of a TAS flavor, inadmissible
     /// workloads are requeued after a delay.
-    pub fn upsert_pod(&mut self, pod: &Pod, now: Timestamp) {
+    pub(super) fn upsert_pod(&mut self, pod: &Pod, now: Timestamp) {
         if let Some(node) = self.cache.tas.upsert_pod(pod) {
             self.timers.schedule_freed_node_retry(node, now);
         }
     }
 
     /// Deletes a Pod.
-    pub fn delete_pod(&mut self, namespace: &str, name: &str, now: Timestamp) {
+    pub(super) fn delete_pod(&mut self, namespace: &str, name: &str, now: Timestamp) {
         if let Some(node) = self.cache.tas.delete_pod(namespace, name) {
             self.timers.schedule_freed_node_retry(node, now);
         }

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::{Engine, order_context};
 use crate::afs::local_queue_weight;
-use crate::cache::CacheError;
 use crate::dra;
 use crate::queue::RequeueRequest;
 use crate::workload::{LocalQueueKey, predicates};
@@ -15,7 +14,7 @@ use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 /// ClusterQueues.
 impl Engine {
     /// Adds or updates a ClusterQueue.
-    pub fn upsert_cluster_queue(&mut self, cq: Arc<ClusterQueue>, now: Timestamp) {
+    pub(super) fn upsert_cluster_queue(&mut self, cq: Arc<ClusterQueue>, now: Timestamp) {
         let name = cq.metadata.name.clone().unwrap_or_default();
         if cq.metadata.deletion_timestamp.is_some() {
             self.cache.terminate_cluster_queue(&name);
@@ -66,7 +65,7 @@ impl Engine {
     }
 
     /// Deletes a ClusterQueue.
-    pub fn delete_cluster_queue(&mut self, name: &str) {
+    pub(super) fn delete_cluster_queue(&mut self, name: &str) {
         if self.store.cluster_queues.remove(name).is_some() {
             self.cache.delete_cluster_queue(name);
             self.queues.delete_cluster_queue(name);
@@ -82,7 +81,7 @@ impl Engine {
 /// LocalQueues.
 impl Engine {
     /// Adds or updates a LocalQueue.
-    pub fn upsert_local_queue(&mut self, lq: Arc<LocalQueue>) {
+    pub(super) fn upsert_local_queue(&mut self, lq: Arc<LocalQueue>) {
         let key = local_queue_key(&lq);
         match self.store.insert_local_queue(&key, lq.clone()) {
             None => {
@@ -135,7 +134,7 @@ impl Engine {
     }
 
     /// Deletes a LocalQueue.
-    pub fn delete_local_queue(&mut self, key: &LocalQueueKey) {
+    pub(super) fn delete_local_queue(&mut self, key: &LocalQueueKey) {
         let Some(last) = self.store.remove_local_queue(key) else {
             return;
         };
@@ -160,23 +159,22 @@ fn local_queue_key(lq: &LocalQueue) -> LocalQueueKey {
 
 /// Cohorts.
 impl Engine {
-    /// Adds or updates a Cohort.
-    ///
-    /// # Errors
-    /// When it is in a cycle: its ClusterQueues are inactive until the cycle is resolved.
-    pub fn upsert_cohort(&mut self, cohort: Arc<Cohort>, now: Timestamp) -> Result<(), CacheError> {
+    /// Adds or updates a Cohort. In a cycle its ClusterQueues are inactive until the cycle is
+    /// resolved.
+    pub(super) fn upsert_cohort(&mut self, cohort: Arc<Cohort>, now: Timestamp) {
         let name = cohort.metadata.name.clone().unwrap_or_default();
         let old = self.store.cohorts.insert(name.clone(), cohort.clone());
         if old.is_some_and(|old| old.spec == cohort.spec) {
-            return Ok(());
+            return;
         }
-        self.cache.upsert_cohort(&cohort)?;
+        if self.cache.upsert_cohort(&cohort).is_err() {
+            return;
+        }
         let hierarchy = &self.cache.hierarchy;
         if let Some(node) = hierarchy.cohort(&name) {
             let root = RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone());
             self.queues.add_requeue_request(root, now);
         }
-        Ok(())
     }
 
     /// A Cohort that has an object.
@@ -213,7 +211,7 @@ impl Engine {
     }
 
     /// Deletes a Cohort.
-    pub fn delete_cohort(&mut self, name: &str) {
+    pub(super) fn delete_cohort(&mut self, name: &str) {
         if self.store.cohorts.remove(name).is_some() {
             self.cache.delete_cohort(name);
         }

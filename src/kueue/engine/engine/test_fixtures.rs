@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::config::EngineConfig;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineObject, ObjectChange};
 use kueue_lab_api::v1beta2::Workload;
 
 /// An object from its JSON form.
@@ -23,12 +23,19 @@ pub(super) fn at(second: i64) -> Timestamp {
 /// Two flavors, the first with an untolerated taint, and three ClusterQueues of a cohort.
 pub(super) fn lab(config: EngineConfig) -> Engine {
     let mut engine = Engine::new(config);
-    engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(from_json(
+            json!({"metadata": {"name": "ns"}}),
+        ))),
+        at(0),
+    );
     let taint = json!([{"key": "spot", "value": "yes", "effect": "NoSchedule"}]);
     for (name, taints) in [("spot", taint), ("on-demand", json!([]))] {
         let spec = json!({"nodeTaints": taints});
-        engine.upsert_flavor(
-            from_json(json!({"metadata": {"name": name}, "spec": spec})),
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ResourceFlavor(from_json(
+                json!({"metadata": {"name": name}, "spec": spec}),
+            ))),
             at(0),
         );
     }
@@ -40,10 +47,16 @@ pub(super) fn lab(config: EngineConfig) -> Engine {
             "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         });
         let queue = json!({"metadata": {"name": name}, "spec": spec});
-        engine.upsert_cluster_queue(from_json(queue), at(0));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ClusterQueue(from_json(queue))),
+            at(0),
+        );
         let local =
             json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-        engine.upsert_local_queue(from_json(local));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::LocalQueue(from_json(local))),
+            at(0),
+        );
     }
     engine
 }

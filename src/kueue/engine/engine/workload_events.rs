@@ -13,7 +13,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
     /// Adds or updates a Workload.
-    pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
+    pub(super) fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
         let key = predicates::key(&wl);
         match self.store.insert_workload(&key, wl.clone()) {
             None => self.workload_created(&wl, now),
@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// Deletes a Workload.
-    pub fn delete_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
+    pub(super) fn delete_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
         let Some(last) = self.store.remove_workload(key) else {
             return;
         };
@@ -247,13 +247,21 @@ mod tests {
     use crate::config::EngineConfig;
     use crate::cycle::ActionKind;
     use crate::engine::test_fixtures::{at, from_json};
+    use crate::engine::{DeletedObject, EngineObject, ObjectChange};
 
     /// A ClusterQueue that fits one workload at a time, with preemption by priority.
     fn engine() -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
-        engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
-        engine.upsert_flavor(
-            from_json(json!({"metadata": {"name": "f"}, "spec": {}})),
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::Namespace(from_json(
+                json!({"metadata": {"name": "ns"}}),
+            ))),
+            at(0),
+        );
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ResourceFlavor(from_json(
+                json!({"metadata": {"name": "f"}, "spec": {}}),
+            ))),
             at(0),
         );
         let flavor = json!({"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1"}]});
@@ -262,13 +270,18 @@ mod tests {
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
             "preemption": {"withinClusterQueue": "LowerPriority"},
         });
-        engine.upsert_cluster_queue(
-            from_json(json!({"metadata": {"name": "q"}, "spec": spec})),
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ClusterQueue(from_json(
+                json!({"metadata": {"name": "q"}, "spec": spec}),
+            ))),
             at(0),
         );
         let lq =
             json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"clusterQueue": "q"}});
-        engine.upsert_local_queue(from_json(lq));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::LocalQueue(from_json(lq))),
+            at(0),
+        );
         engine
     }
 
@@ -311,14 +324,14 @@ mod tests {
             wl.spec.pod_sets[0].count = 2;
             Arc::new(wl)
         };
-        engine.upsert_workload(wide("group", json!({})), at(0));
+        engine.apply(ObjectChange::upsert(wide("group", json!({}))), at(0));
         // It does not fit, and during the cycle its pods have to be replaced.
         let decided = engine.begin_cycle(at(1)).unwrap();
         let status = |waits: &str| json!({"conditions": conditions(&[("WaitingForReplacementPods", waits)])});
-        engine.upsert_workload(wide("group", status("True")), at(1));
+        engine.apply(ObjectChange::upsert(wide("group", status("True"))), at(1));
         engine.finish_cycle(decided, &Default::default(), at(1));
         assert!(!engine.has_heads());
-        engine.upsert_workload(wide("group", status("False")), at(2));
+        engine.apply(ObjectChange::upsert(wide("group", status("False"))), at(2));
         assert!(engine.has_heads());
     }
 
@@ -329,18 +342,27 @@ mod tests {
             "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}}]});
         let admitted = conditions(&[("QuotaReserved", "True"), ("Admitted", "True")]);
         let running = json!({"conditions": admitted, "admission": admission});
-        engine.upsert_workload(workload("low", 1, running), at(0));
-        engine.upsert_workload(workload("first", 2, json!({})), at(0));
+        engine.apply(ObjectChange::upsert(workload("low", 1, running)), at(0));
+        engine.apply(ObjectChange::upsert(workload("first", 2, json!({}))), at(0));
         let preempts = (ActionKind::Preempt, "low".to_owned());
         assert!(cycle(&mut engine, 1).contains(&preempts));
         let lost = conditions(&[("QuotaReserved", "False"), ("Evicted", "True")]);
-        engine.upsert_workload(workload("low", 1, json!({"conditions": lost})), at(2));
-        engine.delete_workload(&WorkloadKey::new("ns", "first"), at(2));
+        engine.apply(
+            ObjectChange::upsert(workload("low", 1, json!({"conditions": lost}))),
+            at(2),
+        );
+        engine.apply(
+            ObjectChange::Delete(DeletedObject::Workload(WorkloadKey::new("ns", "first"))),
+            at(2),
+        );
         assert_eq!(
             cycle(&mut engine, 3),
             [(ActionKind::Admit, "low".to_owned())]
         );
-        engine.upsert_workload(workload("second", 3, json!({})), at(4));
+        engine.apply(
+            ObjectChange::upsert(workload("second", 3, json!({}))),
+            at(4),
+        );
         assert!(cycle(&mut engine, 5).contains(&preempts));
     }
 }

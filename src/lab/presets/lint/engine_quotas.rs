@@ -1,11 +1,12 @@
 //! [`EngineQuotas`]: how much of the quotas of a cohort its ClusterQueues can use, as the engine computes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::Timestamp;
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort};
 use kueue_lab_codec::Codec;
 use kueue_lab_engine::cache::{CohortHierarchy, HierarchyNodeId};
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::{Amount, FlavorResourceId};
 use kueue_lab_engine::{Engine, EngineConfig};
 
@@ -25,14 +26,13 @@ impl EngineQuotas {
         let mut engine = Engine::new(EngineConfig::default());
         let now = Timestamp::UNIX_EPOCH;
         for cohort in cohorts {
-            if let Ok(cohort) = Codec::from_value(&cohort.object) {
-                // An error is a cycle, which is a property of the ClusterQueues.
-                let _ = engine.upsert_cohort(Arc::new(cohort), now);
+            if let Ok(cohort) = Cohort::from_value(&cohort.object) {
+                engine.apply(ObjectChange::upsert(cohort), now);
             }
         }
         for queue in queues {
-            if let Ok(queue) = Codec::from_value(&queue.object) {
-                engine.upsert_cluster_queue(Arc::new(queue), now);
+            if let Ok(queue) = ClusterQueue::from_value(&queue.object) {
+                engine.apply(ObjectChange::upsert(queue), now);
             }
         }
         let mut quotas = Self {

@@ -2,7 +2,6 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -11,6 +10,7 @@ use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{GROUP, Workload};
 use kueue_lab_codec::Codec;
 use kueue_lab_engine::Engine;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::Decimal;
 use kueue_lab_engine::workload::WorkloadKey;
 use serde_json::{Value, json};
@@ -436,7 +436,9 @@ fn repeated(engine: &Engine, candidate: LoopExample, start: Timestamp) -> Option
     for (index, job) in candidate.jobs.iter().enumerate() {
         now = now.checked_add(SignedDuration::from_secs(60)).ok()?;
         let workload = workload(index, job, &candidate, now)?;
-        driver.engine_mut().upsert_workload(Arc::new(workload), now);
+        driver
+            .engine_mut()
+            .apply(ObjectChange::upsert(workload), now);
         for _ in 0..MAX_ROUNDS {
             let Some(events) = settle_round(&mut driver, &mut now) else {
                 break;

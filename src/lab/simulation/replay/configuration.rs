@@ -1,7 +1,6 @@
 //! [`ReplayConfiguration`]: the queues, nodes and Kueue configuration of a replay.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node};
@@ -12,6 +11,7 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
 };
 use kueue_lab_codec::Codec;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::Decimal;
 use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
@@ -72,13 +72,13 @@ impl ReplayConfiguration {
             let name = namespace.metadata.name.clone().unwrap_or_default();
             let labels = namespace.metadata.labels.get_or_insert_default();
             labels.insert(NAME_LABEL.to_owned(), name);
-            engine.upsert_namespace(&namespace, now);
+            engine.apply(ObjectChange::upsert(namespace), now);
         }
         for topology in self.typed::<Topology>("Topology")? {
-            engine.upsert_topology(Arc::new(topology), now);
+            engine.apply(ObjectChange::upsert(topology), now);
         }
         for flavor in self.typed::<ResourceFlavor>("ResourceFlavor")? {
-            engine.upsert_flavor(Arc::new(flavor), now);
+            engine.apply(ObjectChange::upsert(flavor), now);
         }
         for check in self
             .objects
@@ -91,28 +91,29 @@ impl ReplayConfiguration {
                 "type": "Active", "status": "True", "reason": "Active", "message": "",
                 "lastTransitionTime": now.to_string(),
             }]});
-            engine.upsert_check(&typed::<AdmissionCheck>(&check)?, now);
+            engine.apply(ObjectChange::upsert(typed::<AdmissionCheck>(&check)?), now);
         }
         let mut nominal_quota = BTreeMap::new();
         for cohort in self.typed::<Cohort>("Cohort")? {
             add_nominal_quota(&mut nominal_quota, &cohort.spec.resource_groups);
             let name = cohort.metadata.name.clone().unwrap_or_default();
-            let added = engine.upsert_cohort(Arc::new(cohort), now);
-            added.map_err(|error| format!("Cohort {name}: {error}"))?;
+            engine.apply(ObjectChange::upsert(cohort), now);
+            let ancestors = engine.cache().cohort_ancestors(&name);
+            ancestors.map_err(|error| format!("Cohort {name}: {error}"))?;
         }
         for queue in self.typed::<ClusterQueue>("ClusterQueue")? {
             add_nominal_quota(&mut nominal_quota, &queue.spec.resource_groups);
-            engine.upsert_cluster_queue(Arc::new(queue), now);
+            engine.apply(ObjectChange::upsert(queue), now);
         }
         let mut keys = Vec::new();
         for queue in local_queues {
             let namespace = queue.metadata.namespace.clone().unwrap_or_default();
             let name = queue.metadata.name.clone().unwrap_or_default();
             keys.push(LocalQueueKey::new(&namespace, &name));
-            engine.upsert_local_queue(Arc::new(queue));
+            engine.apply(ObjectChange::upsert(queue), now);
         }
         for node in &self.nodes {
-            engine.upsert_node(node, now);
+            engine.apply(ObjectChange::upsert(node.clone()), now);
         }
         keys.sort();
         match keys.is_empty() {

@@ -1,7 +1,6 @@
 //! [`replay`]: runs a trace through a configuration.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -16,6 +15,7 @@ use super::queue_mapping::QueueMapping;
 use crate::trace::Trace;
 use crate::{DriverEvent, EngineDriver};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::engine::{DeletedObject, ObjectChange};
 use kueue_lab_engine::resources::Decimal;
 use kueue_lab_engine::workload::{LocalQueueKey, WorkloadKey};
 
@@ -202,7 +202,10 @@ impl Replayer<'_> {
                 self.runs[job].admitted = None;
                 let key = self.runs[job].workload.clone();
                 self.driver.finish(&key, now);
-                self.driver.engine_mut().delete_workload(&key, now);
+                self.driver.engine_mut().apply(
+                    ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+                    now,
+                );
             }
             Event::Release { job } => {
                 self.release_usage(job);
@@ -239,7 +242,7 @@ impl Replayer<'_> {
         };
         self.driver
             .engine_mut()
-            .upsert_workload(Arc::new(workload), self.now);
+            .apply(ObjectChange::upsert(workload), self.now);
     }
 
     fn apply(&mut self, event: DriverEvent) {

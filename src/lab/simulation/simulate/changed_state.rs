@@ -12,6 +12,7 @@ use crate::{DriverEvent, EngineDriver};
 use kueue_lab_api::v1beta2::{QueueingStrategy, Workload};
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::cycle::Decision;
+use kueue_lab_engine::engine::{DeletedObject, ObjectChange};
 use kueue_lab_engine::resources::Requests;
 use kueue_lab_engine::workload::predicates;
 
@@ -42,7 +43,10 @@ impl<'a> ChangedState<'a> {
         let mut base = EngineDriver::new(live.clone(), pods_ready);
         let mut at = now;
         for key in live_versions(live, workloads) {
-            base.engine_mut().delete_workload(&key, now);
+            base.engine_mut().apply(
+                ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+                now,
+            );
         }
         // If it does not settle, the changes are tried out in the state until then.
         let _ = settle(&mut base, &mut at);

@@ -8,6 +8,7 @@ use super::changed_state::{cohorts_of_tree, tree_of};
 use crate::EngineDriver;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, ResourceQuota};
 use kueue_lab_engine::Engine;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::{Decimal, ResourceName, resource_value};
 
 /// A quota or limit of an object.
@@ -41,11 +42,8 @@ impl ChangedObject {
     pub(super) fn apply(self, driver: &mut EngineDriver, now: Timestamp) {
         let engine = driver.engine_mut();
         match self {
-            Self::ClusterQueue(queue) => engine.upsert_cluster_queue(queue.into(), now),
-            Self::Cohort(cohort) => {
-                // A Cohort in a cycle does not admit anything.
-                let _ = engine.upsert_cohort(cohort.into(), now);
-            }
+            Self::ClusterQueue(queue) => engine.apply(ObjectChange::upsert(*queue), now),
+            Self::Cohort(cohort) => engine.apply(ObjectChange::upsert(*cohort), now),
         }
     }
 

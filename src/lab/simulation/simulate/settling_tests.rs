@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::engine::{EngineObject, ObjectChange};
 use kueue_lab_engine::{Engine, EngineConfig};
 use proptest::prelude::*;
 use serde_json::json;
@@ -85,7 +86,13 @@ fn set_queue(engine: &mut Engine, index: usize, queue: &Queue, quota: u32, now: 
         "cohortName": "all", "namespaceSelector": {}, "queueingStrategy": strategy, "preemption": preemption,
         "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [cpu]}]}],
     }});
-    engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", object)), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::ClusterQueue(Arc::new(typed(
+            "ClusterQueue",
+            object,
+        )))),
+        now,
+    );
 }
 
 /// An engine in which the jobs were submitted one after the other, if it settles.
@@ -93,15 +100,32 @@ fn settled(queues: &[Queue], jobs: &[Job]) -> Result<(EngineDriver, Timestamp), 
     let mut engine = Engine::new(EngineConfig::default());
     let mut now = at(0);
     let namespace = json!({"metadata": {"name": "ns"}});
-    engine.upsert_namespace(&serde_json::from_value(namespace).unwrap(), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(
+            serde_json::from_value(namespace).unwrap(),
+        )),
+        now,
+    );
     let flavor = json!({"metadata": {"name": "f"}, "spec": {}});
-    engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::ResourceFlavor(Arc::new(typed(
+            "ResourceFlavor",
+            flavor,
+        )))),
+        now,
+    );
     for (index, queue) in queues.iter().enumerate() {
         set_queue(&mut engine, index, queue, queue.quota, now);
         let name = format!("q{index}");
         let local =
             json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-        engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::LocalQueue(Arc::new(typed(
+                "LocalQueue",
+                local,
+            )))),
+            now,
+        );
     }
     let mut driver = EngineDriver::new(engine, false);
     for (index, job) in jobs.iter().enumerate() {
@@ -115,7 +139,7 @@ fn settled(queues: &[Queue], jobs: &[Job]) -> Result<(EngineDriver, Timestamp), 
                 "podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}]},
         });
         let wl: Workload = typed("Workload", wl);
-        driver.engine_mut().upsert_workload(Arc::new(wl), now);
+        driver.engine_mut().apply(ObjectChange::upsert(wl), now);
         settle(&mut driver, &mut now)?;
     }
     Ok((driver, now))

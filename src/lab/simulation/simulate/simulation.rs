@@ -11,7 +11,7 @@ use super::settle::{RepeatedPreemption, Unsettled, settle};
 use crate::EngineDriver;
 use kueue_lab_api::v1beta2::{Admission, Workload};
 use kueue_lab_engine::Engine;
-use kueue_lab_engine::engine::{Explanation, PendingVerdict};
+use kueue_lab_engine::engine::{DeletedObject, Explanation, ObjectChange, PendingVerdict};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
 /// The most workloads ahead in the queue that are listed.
@@ -80,7 +80,10 @@ pub fn simulate(
     let mut at = now;
     let replaced = live_versions(live, workloads);
     for key in &replaced {
-        with.engine_mut().delete_workload(key, at);
+        with.engine_mut().apply(
+            ObjectChange::Delete(DeletedObject::Workload(key.clone())),
+            at,
+        );
     }
     // The decisions without the new workloads come first.
     let before = settle(&mut with, &mut at);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::engine::{EngineObject, ObjectChange};
 use kueue_lab_engine::{Engine, EngineConfig};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,21 +26,41 @@ pub(super) fn typed<T: DeserializeOwned>(kind: &str, mut object: Value) -> T {
 /// An engine with flavors and the ClusterQueues of these specs, each with a LocalQueue of its name.
 pub(super) fn engine_with(flavors: &[&str], queues: &[(&str, Value)]) -> Engine {
     let mut engine = Engine::new(EngineConfig::default());
-    engine.upsert_namespace(
-        &serde_json::from_value(json!({"metadata": {"name": "ns"}})).unwrap(),
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(
+            serde_json::from_value(json!({"metadata": {"name": "ns"}})).unwrap(),
+        )),
         at(),
     );
     for name in flavors {
         let flavor = json!({"metadata": {"name": name}, "spec": {}});
-        engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), at());
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ResourceFlavor(Arc::new(typed(
+                "ResourceFlavor",
+                flavor,
+            )))),
+            at(),
+        );
     }
     for (name, spec) in queues {
         let mut queue = json!({"metadata": {"name": name}, "spec": spec});
         queue["spec"]["namespaceSelector"] = json!({});
-        engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", queue)), at());
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::ClusterQueue(Arc::new(typed(
+                "ClusterQueue",
+                queue,
+            )))),
+            at(),
+        );
         let local =
             json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-        engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
+        engine.apply(
+            ObjectChange::Upsert(EngineObject::LocalQueue(Arc::new(typed(
+                "LocalQueue",
+                local,
+            )))),
+            at(),
+        );
     }
     engine
 }
@@ -81,7 +102,7 @@ pub(super) fn workload(name: &str, queue: &str, cpu: i64, priority: i32) -> Arc<
 /// The engine after these workloads were submitted and scheduled, one after the other.
 pub(super) fn running(mut engine: Engine, workloads: &[Arc<Workload>]) -> Engine {
     for wl in workloads {
-        engine.upsert_workload(wl.clone(), at());
+        engine.apply(ObjectChange::upsert(wl.clone()), at());
         let mut driver = crate::EngineDriver::new(engine, false);
         driver.schedule(at());
         engine = driver.engine().clone();

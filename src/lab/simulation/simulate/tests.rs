@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kueue_lab_engine::Engine;
+use kueue_lab_engine::engine::{EngineObject, ObjectChange};
 use serde_json::json;
 
 use super::simulate;
@@ -101,7 +102,7 @@ fn limited(mut engine: Engine, borrowing: Option<&str>, lending: Option<&str>) -
         let quantity = |limit: Option<&str>| limit.map(|limit| Quantity(limit.to_owned()));
         quota.borrowing_limit = quantity(borrowing).filter(|_| name == "a");
         quota.lending_limit = quantity(lending).filter(|_| name == "b");
-        engine.upsert_cluster_queue(Arc::new(queue), at());
+        engine.apply(ObjectChange::upsert(queue), at());
     }
     engine
 }
@@ -151,9 +152,10 @@ fn limits_of_cohorts_are_raised_where_that_admits() {
             cpu["name"] = json!("cpu");
             let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [cpu]}]}]);
             let cohort = json!({"metadata": {"name": name}, "spec": {"parentName": parent, "resourceGroups": groups}});
-            engine
-                .upsert_cohort(Arc::new(typed("Cohort", cohort)), at())
-                .unwrap();
+            engine.apply(
+                ObjectChange::Upsert(EngineObject::Cohort(Arc::new(typed("Cohort", cohort)))),
+                at(),
+            );
         }
         engine
     };
@@ -197,7 +199,7 @@ fn a_workload_behind_another_is_reported_so() {
     let mut engine = engine(&[("a", 4)]);
     let mut queue = kueue_lab_api::v1beta2::ClusterQueue::clone(engine.cluster_queue("a").unwrap());
     queue.spec.queueing_strategy = Some(kueue_lab_api::v1beta2::QueueingStrategy::StrictFIFO);
-    engine.upsert_cluster_queue(Arc::new(queue), at());
+    engine.apply(ObjectChange::upsert(queue), at());
     let engine = running(
         engine,
         &[workload("running", "a", 3, 0), workload("large", "a", 4, 0)],

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kueue_lab_engine::engine::{EngineObject, ObjectChange};
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 use serde::de::DeserializeOwned;
@@ -90,14 +91,20 @@ fn running() -> Value {
 fn verdicts(mut wl: Value) -> (String, String) {
     let now: Timestamp = NOW.parse().unwrap();
     let mut engine = Engine::new(EngineConfig::default());
-    engine.upsert_namespace(&typed(&json!({"metadata": {"name": "ns"}})), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Namespace(typed(
+            &json!({"metadata": {"name": "ns"}}),
+        ))),
+        now,
+    );
     let mut objects = queues();
     for object in &mut objects {
-        match object["kind"].as_str().unwrap() {
-            "ResourceFlavor" => engine.upsert_flavor(typed(object), now),
-            "ClusterQueue" => engine.upsert_cluster_queue(typed(object), now),
-            _ => engine.upsert_local_queue(typed(object)),
+        let object = match object["kind"].as_str().unwrap() {
+            "ResourceFlavor" => EngineObject::ResourceFlavor(typed(object)),
+            "ClusterQueue" => EngineObject::ClusterQueue(typed(object)),
+            _ => EngineObject::LocalQueue(typed(object)),
         };
+        engine.apply(ObjectChange::Upsert(object), now);
     }
     for object in objects.iter_mut().filter(|o| o["kind"] == "ClusterQueue") {
         let active = engine.active_condition(object["metadata"]["name"].as_str().unwrap());
@@ -105,9 +112,12 @@ fn verdicts(mut wl: Value) -> (String, String) {
         object["status"] = json!({"conditions": [{"type": "Active", "status": status,
             "reason": active.reason, "message": active.message, "lastTransitionTime": NOW}]});
     }
-    engine.upsert_workload(Arc::new(typed(&running())), now);
+    engine.apply(
+        ObjectChange::Upsert(EngineObject::Workload(Arc::new(typed(&running())))),
+        now,
+    );
     let typed_wl: Arc<Workload> = Arc::new(typed(&wl));
-    engine.upsert_workload(typed_wl.clone(), now);
+    engine.apply(ObjectChange::upsert(typed_wl.clone()), now);
     let key = WorkloadKey::new("ns", "wl");
     let explanation = engine.explain(&key, now).unwrap();
     let blocked = engine.quota_reserved_false_condition(&typed_wl);
