@@ -4,6 +4,7 @@
 //!
 //! Works on JSON values and schemas; depends on neither storage nor HTTP nor particular kinds.
 
+pub mod admission_request;
 pub mod api_error;
 pub mod description_table;
 pub mod error_list;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::kueue_kinds;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_apimachinery::admission_request::AdmissionRequest;
 use kueue_lab_controller::JobWebhooks;
-use kueue_lab_controller::jobs::webhooks::{Denial, Warnings, WebhookRequest};
+use kueue_lab_controller::jobs::webhooks::{Denial, Warnings};
 
 /// The reason that a request is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,11 +56,11 @@ impl AdmissionHandler {
     /// The request is denied, or jobs are not handled yet.
     pub async fn mutate(
         &self,
-        request: &WebhookRequest<'_>,
+        request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<(), WebhookError> {
-        if request.group == GROUP {
-            return kueue_kinds::mutate(object, request.operation, &self.gates);
+        if request.kind_group == GROUP {
+            return kueue_kinds::mutate(request, object, &self.gates);
         }
         let jobs = self.jobs.load_full().ok_or(WebhookError::NotReady)?;
         Ok(jobs.mutate(request, object).await?)
@@ -71,11 +72,11 @@ impl AdmissionHandler {
     /// The request is denied, or jobs are not handled yet.
     pub async fn validate(
         &self,
-        request: &WebhookRequest<'_>,
+        request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<Warnings, WebhookError> {
-        if request.group == GROUP {
-            kueue_kinds::validate(object, request.old, request.operation, &self.gates)?;
+        if request.kind_group == GROUP {
+            kueue_kinds::validate(request, object, &self.gates)?;
             return Ok(Warnings::new());
         }
         let jobs = self.jobs.load_full().ok_or(WebhookError::NotReady)?;

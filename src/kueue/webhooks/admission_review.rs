@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::webhook_definitions::AdmissionPhase;
 use super::{AdmissionHandler, WebhookError};
-use kueue_lab_controller::jobs::webhooks::{Operation, WebhookRequest};
+use kueue_lab_apimachinery::admission_request::{AdmissionRequest, Operation};
 
 /// Handles a review.
 ///
@@ -29,10 +29,16 @@ pub(super) async fn handle(
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let request = WebhookRequest {
+    let request = AdmissionRequest {
+        group: text("/resource/group"),
+        version: text("/resource/version"),
+        kind_group: text("/kind/group"),
+        kind_version: text("/kind/version"),
         kind: text("/kind/kind"),
-        group: text("/kind/group"),
+        resource: text("/resource/resource"),
+        subresource: text("/subResource"),
         namespace: text("/namespace"),
+        name: text("/name"),
         operation: match text("/operation") {
             "CREATE" => Operation::Create,
             "UPDATE" => Operation::Update,
@@ -40,7 +46,10 @@ pub(super) async fn handle(
             // Other operations are not registered.
             _ => return Ok(allowed(&uid)),
         },
-        old: old.as_ref(),
+        old_object: old.as_ref(),
+        dry_run: request_json["dryRun"] == true,
+        user: text("/userInfo/username"),
+        user_id: text("/userInfo/uid"),
     };
     let mut response = allowed(&uid);
     let error = match phase {

@@ -7,7 +7,8 @@ use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::v1beta2::VERSION;
 use kueue_lab_api::{validation, webhook_defaults};
-use kueue_lab_controller::jobs::webhooks::{Denial, Operation};
+use kueue_lab_apimachinery::admission_request::{AdmissionRequest, Operation};
+use kueue_lab_controller::jobs::webhooks::Denial;
 
 /// Converts an object to the storage version.
 fn convert_to_hub(object: &Value) -> Result<Value, WebhookError> {
@@ -25,11 +26,11 @@ fn malformed(error: serde_json::Error) -> WebhookError {
 /// # Errors
 /// The object cannot be decoded.
 pub fn mutate(
+    request: &AdmissionRequest<'_>,
     object: &mut Value,
-    operation: Operation,
     gates: &FeatureGates,
 ) -> Result<(), WebhookError> {
-    if operation != Operation::Create {
+    if request.operation != Operation::Create {
         return Ok(());
     }
     let mut hub = convert_to_hub(object)?;
@@ -53,13 +54,12 @@ pub fn mutate(
 /// # Errors
 /// The object is denied, or cannot be decoded.
 pub fn validate(
+    request: &AdmissionRequest<'_>,
     object: &Value,
-    old: Option<&Value>,
-    operation: Operation,
     gates: &FeatureGates,
 ) -> Result<(), WebhookError> {
-    let errors = match (operation, old) {
-        (Operation::Delete, _) => return Ok(()),
+    let errors = match (request.operation, request.old_object) {
+        (Operation::Delete | Operation::Connect, _) => return Ok(()),
         (Operation::Update, Some(old)) => {
             let (new, old) = (convert_to_hub(object)?, convert_to_hub(old)?);
             validation::update(&new, &old, gates).map_err(malformed)?

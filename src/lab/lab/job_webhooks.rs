@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::kueue_manager::CurrentController;
-use kueue_lab_cluster::plugins::{
-    AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
-};
+use kueue_lab_cluster::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError};
 use kueue_lab_controller::JobWebhooks;
 use kueue_lab_controller::jobs::webhooks::{self, Denial};
 
@@ -29,26 +27,6 @@ impl JobWebhooksPlugin {
     }
 }
 
-/// The operation as the webhooks name it.
-pub(super) fn operation(operation: Operation) -> webhooks::Operation {
-    match operation {
-        Operation::Create => webhooks::Operation::Create,
-        // The webhooks handle no subresource that connects.
-        Operation::Update | Operation::Connect => webhooks::Operation::Update,
-        Operation::Delete => webhooks::Operation::Delete,
-    }
-}
-
-fn translate<'a>(request: &AdmissionRequest<'a>) -> webhooks::WebhookRequest<'a> {
-    webhooks::WebhookRequest {
-        kind: request.kind,
-        group: request.group,
-        namespace: request.namespace,
-        operation: operation(request.operation),
-        old: request.old_object,
-    }
-}
-
 fn refused(request: &AdmissionRequest<'_>, mutating: bool, refusal: &Denial) -> ApiError {
     let webhook = webhooks::webhook_name(request.kind, mutating);
     let message = format!("admission webhook {webhook:?} denied the request: {refusal}");
@@ -66,7 +44,7 @@ impl AdmissionPlugin for JobWebhooksPlugin {
         request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError> {
-        let mutated = (self.0)().mutate(&translate(request), object).await;
+        let mutated = (self.0)().mutate(request, object).await;
         mutated.map_err(|refusal| refused(request, true, &refusal))?;
         Ok(AdmissionWarnings::default())
     }
@@ -76,7 +54,7 @@ impl AdmissionPlugin for JobWebhooksPlugin {
         request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<AdmissionWarnings, ApiError> {
-        let validated = (self.0)().validate(&translate(request), object).await;
+        let validated = (self.0)().validate(request, object).await;
         let warnings = validated.map_err(|refusal| refused(request, false, &refusal))?;
         Ok(AdmissionWarnings { warnings })
     }

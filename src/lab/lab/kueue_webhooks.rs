@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::job_webhooks::operation;
 use super::kueue_manager::CurrentGates;
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::v1beta2::GROUP;
@@ -66,7 +65,7 @@ impl AdmissionPlugin for KueueWebhooks {
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError> {
         if request.subresource.is_empty() {
-            kueue_kinds::mutate(object, operation(request.operation), &self.gates.get())
+            kueue_kinds::mutate(request, object, &self.gates.get())
                 .map_err(|error| refused(request.kind, &error))?;
         }
         Ok(AdmissionWarnings::default())
@@ -77,8 +76,7 @@ impl AdmissionPlugin for KueueWebhooks {
         request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<AdmissionWarnings, ApiError> {
-        let operation = operation(request.operation);
-        kueue_kinds::validate(object, request.old_object, operation, &self.gates.get())
+        kueue_kinds::validate(request, object, &self.gates.get())
             .map_err(|error| refused(request.kind, &error))?;
         Ok(AdmissionWarnings::default())
     }

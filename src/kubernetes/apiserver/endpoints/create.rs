@@ -64,7 +64,7 @@ pub(super) async fn create(call: &RequestContext<'_>) -> Result<ApiResponse, Api
 pub(super) async fn create_object(
     call: &RequestContext<'_>,
     options: &WriteOptions,
-    object: Value,
+    mut object: Value,
 ) -> Result<WriteOutcome, ApiError> {
     if call.served.custom.as_ref().is_some_and(|c| c.terminating) {
         let message = "create not allowed while custom resource definition is terminating";
@@ -72,17 +72,24 @@ pub(super) async fn create_object(
         let name = object_meta::meta_str(&object, "name");
         return Err(ApiError::forbidden(group, plural, name, message));
     }
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let mut object = object.clone();
-        let named = !object_meta::meta_str(&object, "name").is_empty();
-        let generated = !named && object_meta::generate_name(&mut object, &call.core.entropy);
-        match try_create(call, options, object).await {
-            Err(e) if e.reason == "AlreadyExists" && generated && attempt < NAME_ATTEMPTS => {}
-            outcome => return outcome,
+    generate_name(call, &mut object)?;
+    try_create(call, options, object).await
+}
+
+/// Names an object that has a `generateName` only. If the name exists, another one is generated.
+fn generate_name(call: &RequestContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+    if !object_meta::meta_str(object, "name").is_empty() {
+        return Ok(());
+    }
+    let storage = call.storage()?;
+    for _ in 0..NAME_ATTEMPTS {
+        let generated = object_meta::generate_name(object, &call.core.entropy);
+        let key = call.storage_key(object_meta::meta_str(object, "name"));
+        if !generated || storage.get(&key).is_none() {
+            break;
         }
     }
+    Ok(())
 }
 
 async fn try_create(

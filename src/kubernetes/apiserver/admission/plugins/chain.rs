@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::plugin_context::PluginContext;
 use super::{
     certificate_approval, certificate_requester, certificate_signing,
-    certificate_subject_restriction, default_storage_class, limit_ranger, namespace_lifecycle,
-    pod_security, priority, resource_quota, runtime_class, service_account, service_allocator,
-    taint_nodes_by_condition,
+    certificate_subject_restriction, default_ingress_class, default_storage_class,
+    default_toleration_seconds, endpoint_addresses, limit_ranger, namespace_lifecycle,
+    persistent_volume_claim_resize, pod_security, priority, resource_quota, runtime_class,
+    service_account, service_allocator, taint_nodes_by_condition,
 };
 use crate::plugins::Operation;
 use kueue_lab_apimachinery::api_error::ApiError;
@@ -18,41 +19,38 @@ use kueue_lab_apimachinery::api_error::ApiError;
 /// The error of the plugin that rejects the write.
 pub(crate) fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiError> {
     namespace_lifecycle::admit(write)?;
-    match (write.request.group, write.request.resource) {
-        ("", "pods") if write.is_write_of("", "pods") => {
+    if write.request.operation == Operation::Delete {
+        return Ok(());
+    }
+    let request = write.request;
+    match (request.group, request.resource, request.subresource) {
+        ("", "pods", "") => {
             if write.is_create() {
                 limit_ranger::set_default_requirements(write, object);
                 service_account::admit(write, object)?;
             }
             priority::set_pod_priority(write, object)?;
-            super::default_toleration_seconds::add_default_tolerations(object);
+            default_toleration_seconds::add_default_tolerations(object);
             if write.is_create() {
                 runtime_class::admit(write, object)?;
             }
-            Ok(())
         }
-        ("", "nodes") if write.is_write_of("", "nodes") && write.is_create() => {
+        ("", "nodes", "") if write.is_create() => {
             taint_nodes_by_condition::add_not_ready_taint(object);
-            Ok(())
         }
-        ("", "services") if write.is_write_of("", "services") => {
-            service_allocator::allocate(write, object)
-        }
-        ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
+        ("", "services", "") => service_allocator::allocate(write, object)?,
+        ("", "persistentvolumeclaims", "") => {
             default_storage_class::set_default_storage_class(write, object);
-            Ok(())
         }
-        ("networking.k8s.io", "ingresses")
-            if write.is_write_of("networking.k8s.io", "ingresses") =>
-        {
-            super::default_ingress_class::set_default_ingress_class(write, object)
+        ("networking.k8s.io", "ingresses", "") => {
+            default_ingress_class::set_default_ingress_class(write, object)?;
         }
-        ("certificates.k8s.io", "certificatesigningrequests") => {
+        ("certificates.k8s.io", "certificatesigningrequests", _) => {
             certificate_requester::set_requester(write, object);
-            Ok(())
         }
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(())
 }
 
 /// Runs the validating phase of the built-in plugins, after in-process plugins and webhooks.
@@ -65,32 +63,25 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
         return namespace_lifecycle::admit(write);
     }
     pod_security::validate(write, object)?;
-    match (write.request.group, write.request.resource) {
-        ("", "pods") if write.is_write_of("", "pods") && write.is_create() => {
+    let request = write.request;
+    match (request.group, request.resource, request.subresource) {
+        ("", "pods", "") if write.is_create() => {
             limit_ranger::validate_limits(write, object)?;
             runtime_class::validate(write, object)?;
         }
-        ("", "services") if service_allocator::allocates(write) => {
-            service_allocator::check_allocations(write, object)?;
-        }
-        ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
+        ("", "services", "") => service_allocator::check_allocations(write, object)?,
+        ("", "persistentvolumeclaims", "") => {
             limit_ranger::validate_limits(write, object)?;
-            super::persistent_volume_claim_resize::validate_volume_resize(write, object)?;
+            persistent_volume_claim_resize::validate_volume_resize(write, object)?;
         }
-        ("", "endpoints") if write.is_write_of("", "endpoints") => {
-            super::endpoint_addresses::validate_endpoints(write, object)?;
+        ("", "endpoints", "") => endpoint_addresses::validate_endpoints(write, object)?,
+        ("discovery.k8s.io", "endpointslices", "") => {
+            endpoint_addresses::validate_slice(write, object)?;
         }
-        ("discovery.k8s.io", "endpointslices")
-            if write.is_write_of("discovery.k8s.io", "endpointslices") =>
-        {
-            super::endpoint_addresses::validate_slice(write, object)?;
-        }
-        ("scheduling.k8s.io", "priorityclasses")
-            if write.is_write_of("scheduling.k8s.io", "priorityclasses") =>
-        {
+        ("scheduling.k8s.io", "priorityclasses", "") => {
             priority::validate_priority_class(write, object)?;
         }
-        ("certificates.k8s.io", "certificatesigningrequests") => match write.request.subresource {
+        ("certificates.k8s.io", "certificatesigningrequests", subresource) => match subresource {
             "approval" => certificate_approval::validate(write)?,
             "status" => certificate_signing::validate(write, object)?,
             "" if write.is_create() => certificate_subject_restriction::validate(write, object)?,

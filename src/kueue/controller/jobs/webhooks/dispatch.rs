@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::mutate_typed::{decode, decode_old, mutate_custom_kind, mutate_typed};
-use super::request::{Denial, Operation, Warnings, WebhookRequest};
+use super::response::{Denial, Warnings};
 use super::{deployment, job, leader_worker_set, pod, stateful_set};
 use crate::ControllerContext;
 use crate::jobs::ancestor_job::AncestorFinder;
@@ -11,6 +11,7 @@ use crate::jobs::integration_callbacks::integration_callbacks;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::FRAMEWORKS;
 use kueue_lab_api::field::FieldErrors;
+use kueue_lab_apimachinery::admission_request::{AdmissionRequest, Operation};
 
 /// The mutating and validating webhooks of jobs.
 #[derive(Clone)]
@@ -46,7 +47,7 @@ impl JobWebhooks {
     /// The object cannot be decoded, or its owners cannot be read.
     pub async fn mutate(
         &self,
-        request: &WebhookRequest<'_>,
+        request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<(), Denial> {
         let (env, ns) = (&self.env, request.namespace);
@@ -71,7 +72,7 @@ impl JobWebhooks {
                 })
                 .await
             }
-            kind if new => match integration_callbacks(request.group, kind) {
+            kind if new => match integration_callbacks(request.kind_group, kind) {
                 Some(callbacks) => (callbacks.default)(env, ns, object).await,
                 None => Ok(()),
             },
@@ -85,7 +86,7 @@ impl JobWebhooks {
     /// The object is denied.
     pub async fn validate(
         &self,
-        request: &WebhookRequest<'_>,
+        request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<Warnings, Denial> {
         if request.operation == Operation::Delete {
@@ -93,7 +94,7 @@ impl JobWebhooks {
         }
         let env = &self.env;
         let old = request
-            .old
+            .old_object
             .filter(|_| request.operation == Operation::Update);
         let ns = request.namespace;
         let (errors, warnings) = match request.kind {
@@ -117,7 +118,7 @@ impl JobWebhooks {
                 let (new, old) = (decode(object)?, decode_old(old)?);
                 without_warnings(leader_worker_set::validate(env, ns, &new, old.as_ref()).await?)
             }
-            kind => match integration_callbacks(request.group, kind) {
+            kind => match integration_callbacks(request.kind_group, kind) {
                 Some(callbacks) => {
                     without_warnings((callbacks.validate)(env, ns, object, old).await?)
                 }

@@ -13,11 +13,11 @@ mod kinds;
 mod leader_worker_set;
 pub(crate) mod mutate_typed;
 mod pod;
-mod request;
+mod response;
 mod stateful_set;
 pub(crate) mod tas_validation;
 pub(crate) mod validation;
 
 pub use dispatch::JobWebhooks;
 pub use kinds::{is_serving, webhook_name};
-pub use request::{Denial, Operation, Warnings, WebhookRequest};
+pub use response::{Denial, Warnings};

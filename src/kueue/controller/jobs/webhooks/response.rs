@@ -1,0 +1,23 @@
+//! The response of a webhook of jobs.
+
+use kueue_lab_api::field::{FieldErrors, aggregate};
+
+/// Warnings of an allowed request.
+pub type Warnings = Vec<String>;
+
+/// The reason a request is denied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    /// Invalid fields.
+    #[error("{}", aggregate(.0))]
+    Fields(FieldErrors),
+    /// Another reason, as a message.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<FieldErrors> for Denial {
+    fn from(errors: FieldErrors) -> Self {
+        Self::Fields(errors)
+    }
+}
