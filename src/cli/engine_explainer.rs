@@ -9,7 +9,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_explain::{explain_text_of_cluster, explain_text_of_controller};
-use kueue_lab_tui::backend::Explainer;
+use kueue_lab_tui::backend::{Explainer, OperationError};
 use kueue_lab_tui::model::ObjectKey;
 
 /// The engine that explains.
