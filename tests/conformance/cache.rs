@@ -273,7 +273,7 @@ fn cluster_queue_update(case: &Case) -> Result<(), String> {
         .node_of(updated.metadata.name.as_deref().unwrap())
         .unwrap();
     let want = case.want["lastAssignmentGeneration"].as_i64().unwrap_or(0);
-    difference(&cache.hierarchy[node].generation, &want)
+    difference(&cache.hierarchy.generation(node), &want)
 }
 
 fn status(cache: &Cache, name: &str) -> &'static str {

@@ -44,8 +44,10 @@ pub struct HierarchyNode {
     pub weight: f64,
     /// Its quotas and usage.
     pub resources: ResourceNode,
-    /// For a ClusterQueue: incremented when quota may have become available.
-    pub generation: i64,
+    /// For a ClusterQueue: the part of its generation that is not that of its tree.
+    pub(super) own_generation: i64,
+    /// For a root: the updates of the resources of its tree, which count for the generation of each ClusterQueue.
+    pub(super) tree_updates: i64,
     /// Whether the node is active in the current cycle.
     pub active: bool,
     /// The distance to the furthest leaf that is active in the current cycle.
@@ -56,6 +58,9 @@ pub struct HierarchyNode {
     /// For a Cohort: whether its object exists.
     explicit: bool,
     pub(super) cyclic: bool,
+    /// Whether the resources are the totals of the children; false for a Cohort that is or was in a cycle until its
+    /// tree is computed.
+    pub(super) is_current: bool,
 }
 
 /// The cohort or one of its ancestors is in a cycle.
@@ -72,6 +77,11 @@ pub struct CohortHierarchy {
     free: Vec<HierarchyNodeId>,
     cohorts: BTreeMap<Arc<str>, HierarchyNodeId>,
     pub(super) journal: Option<Vec<(HierarchyNodeId, FlavorResourceId, Amount)>>,
+    /// The number of updates of quota.
+    pub(super) updates: u64,
+    /// The number of computations of the resources of a node.
+    #[cfg(test)]
+    pub(super) visits: usize,
 }
 
 impl std::ops::Index<HierarchyNodeId> for CohortHierarchy {
@@ -101,7 +111,8 @@ impl CohortHierarchy {
                 1.0
             },
             resources: ResourceNode::default(),
-            generation: 0,
+            own_generation: 0,
+            tree_updates: 0,
             active: false,
             height: 0,
             parent: None,
@@ -109,6 +120,7 @@ impl CohortHierarchy {
             child_queues: Vec::new(),
             explicit: false,
             cyclic: false,
+            is_current: true,
         };
         if let Some(id) = self.free.pop() {
             self[id] = node;
@@ -162,22 +174,22 @@ impl CohortHierarchy {
                 self.attach(id, parent);
             }
         }
-        match self[id].kind {
-            // A ClusterQueue has no children.
-            HierarchyNodeKind::ClusterQueue => {
-                let cyclic = self[id].parent.is_some_and(|p| self[p].cyclic);
-                self[id].cyclic = cyclic;
-            }
-            HierarchyNodeKind::Cohort => self.find_cycles(),
-        }
     }
 
     fn attach(&mut self, id: HierarchyNodeId, parent: HierarchyNodeId) {
+        if self[id].kind == HierarchyNodeKind::Cohort {
+            self.move_tree_updates_to_queues(id);
+            self.move_tree_updates_to_queues(parent);
+        }
+        let generation = self.generation(id);
         let name = self[id].name.clone();
         let siblings = self.siblings(id, parent);
         let at = siblings.partition_point(|&s| self[s].name < name);
         self.siblings_mut(id, parent).insert(at, id);
         self[id].parent = Some(parent);
+        self.find_cycle(id);
+        self.keep_generation(id, generation);
+        self.change_parent_resources(id, true);
     }
 
     fn siblings(&self, id: HierarchyNodeId, parent: HierarchyNodeId) -> &Vec<HierarchyNodeId> {
@@ -199,10 +211,18 @@ impl CohortHierarchy {
     }
 
     fn detach(&mut self, id: HierarchyNodeId) {
-        let Some(parent) = self[id].parent.take() else {
+        let Some(parent) = self[id].parent else {
             return;
         };
+        if self[id].kind == HierarchyNodeKind::Cohort {
+            self.move_tree_updates_to_queues(id);
+        }
+        let generation = self.generation(id);
         self.siblings_mut(id, parent).retain(|&s| s != id);
+        self.change_parent_resources(id, false);
+        self[id].parent = None;
+        self.find_cycle(id);
+        self.keep_generation(id, generation);
         let node = &self[parent];
         if !node.explicit && node.child_cohorts.is_empty() && node.child_queues.is_empty() {
             let name = node.name.clone();
@@ -225,31 +245,53 @@ impl CohortHierarchy {
         node.explicit = false;
         let remains = !node.child_cohorts.is_empty() || !node.child_queues.is_empty();
         if remains {
-            node.resources = ResourceNode::default();
+            node.resources.set_quotas(&[]);
             node.weight = 0.0;
         } else {
             let name = node.name.clone();
             self.cohorts.remove(&name);
             self.free.push(id);
         }
-        self.find_cycles();
         remains.then_some(id)
     }
 
-    /// Marks all nodes whose chain of parents is endless.
-    fn find_cycles(&mut self) {
+    /// Marks a node whose parent has changed, and the nodes below it, if their chain of parents is endless.
+    fn find_cycle(&mut self, id: HierarchyNodeId) {
         let limit = self.cohorts.len() + 1;
-        for i in 0..self.nodes.len() {
-            let mut steps = 0;
-            let mut at = self.nodes[i].parent;
-            while let Some(id) = at {
-                steps += 1;
-                if steps > limit {
-                    break;
-                }
-                at = self[id].parent;
+        let chain = std::iter::successors(self[id].parent, |&at| self[at].parent);
+        let is_endless = chain.take(limit + 1).count() > limit;
+        let mut below = vec![id];
+        while let Some(at) = below.pop() {
+            // The nodes below a node have its mark.
+            if self[at].cyclic != is_endless {
+                self[at].cyclic = is_endless;
+                self[at].is_current &= !is_endless;
+                below.extend(&self[at].child_cohorts);
+                below.extend(&self[at].child_queues);
             }
-            self.nodes[i].cyclic = at.is_some();
+        }
+    }
+
+    /// The allocatable resource generation of a ClusterQueue: incremented when quota may have become available.
+    pub fn generation(&self, queue: HierarchyNodeId) -> i64 {
+        self[queue].own_generation + self[self.root(queue)].tree_updates
+    }
+
+    /// Gives a ClusterQueue, whose tree has changed, the generation that it had before.
+    fn keep_generation(&mut self, id: HierarchyNodeId, generation: i64) {
+        if self[id].kind == HierarchyNodeKind::ClusterQueue {
+            self[id].own_generation += generation - self.generation(id);
+        }
+    }
+
+    /// Counts the updates of the tree of a Cohort in its ClusterQueues, which keep them in another tree.
+    fn move_tree_updates_to_queues(&mut self, id: HierarchyNodeId) {
+        let root = self.root(id);
+        let updates = std::mem::take(&mut self[root].tree_updates);
+        if updates != 0 {
+            for queue in self.subtree_queues(root) {
+                self[queue].own_generation += updates;
+            }
         }
     }
 
@@ -331,6 +373,14 @@ impl CohortHierarchy {
 
 /// The journal of usage changes.
 impl CohortHierarchy {
+    /// Counts a computation of the resources of a node.
+    pub(super) fn count_visit(&mut self) {
+        #[cfg(test)]
+        {
+            self.visits += 1;
+        }
+    }
+
     pub(super) fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self[id].parent.filter(|_| !self[id].cyclic)
     }

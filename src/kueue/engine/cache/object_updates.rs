@@ -136,7 +136,7 @@ impl Cache {
         let groups = ResourceGroup::from_api(&spec.resource_groups);
         let moved = old_parent.unwrap_or_default() != spec.cohort_name;
         let mut changed = self.hierarchy.set_quotas(node, &quotas);
-        changed |= self.hierarchy[node].generation == 0;
+        changed |= self.hierarchy.generation(node) == 0;
         let Some(queue) = self.cluster_queue_by_node_mut(node) else {
             return Err(CacheError::ClusterQueueNotFound);
         };
@@ -294,7 +294,8 @@ impl Cache {
             .parent(node)
             .map(|p| self.hierarchy[p].name.clone());
         if let Some(remains) = self.hierarchy.remove_cohort(node) {
-            self.hierarchy.update_cohort_resource_node(remains);
+            // Without a parent it is in no cycle.
+            let _ = self.hierarchy.update_cohort_tree_resources(remains);
         }
         if let Some(parent) = parent {
             self.update_cohort_tree_resources_if_no_cycle(&parent);

@@ -1,6 +1,9 @@
 //! Quota and usage arithmetic on the cohort tree, as upstream's `resource_node.go`: subtree quota
 //! accumulates from children to parents, usage above the local quota bubbles up to the parent.
 //!
+//! Unlike upstream, a change of a node does not compute the whole tree again: what the node contributes to its
+//! parent is replaced there, and so on up to the root. A tree that was in a cycle is computed from its leaves.
+//!
 //! Must not depend on workloads or preemption policies.
 
 use smallvec::SmallVec;
@@ -54,8 +57,27 @@ impl FlavorResourceQuota {
         self.local_quota.minus(self.usage).or_zero()
     }
 
+    /// What the node contributes to its parent.
+    fn contribution(&self) -> Contribution {
+        Contribution {
+            fr: self.fr,
+            lent: self.subtree.map(|subtree| subtree.minus(self.local_quota)),
+            used: self.usage.minus(self.local_quota).or_zero(),
+        }
+    }
+
+    /// Computes the subtree quota from the quota of the node and the quota that its children lend.
+    fn update_subtree_quota(&mut self, lent: Option<Amount>) {
+        let nominal = self.quota.map(|quota| quota.nominal);
+        self.subtree = match (nominal, lent) {
+            (Some(nominal), Some(lent)) => Some(nominal.plus(lent)),
+            (nominal, lent) => nominal.or(lent),
+        };
+        self.update_local_quota();
+    }
+
     /// Computes the local quota from the subtree quota.
-    pub(crate) fn update_local_quota(&mut self) {
+    fn update_local_quota(&mut self) {
         self.local_quota = match self.quota.and_then(|q| q.lending_limit) {
             Some(limit) => self.subtree_quota().minus(limit).or_zero(),
             None => Amount::ZERO,
@@ -63,13 +85,157 @@ impl FlavorResourceQuota {
     }
 }
 
+/// What a node contributes to its parent for one flavor resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Contribution {
+    fr: FlavorResourceId,
+    /// The subtree quota above the local quota; none when the subtree does not have the flavor resource.
+    lent: Option<Amount>,
+    /// The usage above the local quota.
+    used: Amount,
+}
+
+impl Contribution {
+    fn none(fr: FlavorResourceId) -> Self {
+        FlavorResourceQuota::new(fr).contribution()
+    }
+}
+
+/// A change of the contribution of a child.
+#[derive(Clone, Copy, Debug)]
+struct ContributionChange {
+    before: Contribution,
+    after: Contribution,
+}
+
+/// The differences of two lists that are sorted by flavor resource.
+fn contribution_changes(
+    before: &[Contribution],
+    after: &[Contribution],
+) -> Vec<ContributionChange> {
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    let mut changes = Vec::new();
+    while let Some(fr) = before
+        .peek()
+        .into_iter()
+        .chain(after.peek())
+        .map(|c| c.fr)
+        .min()
+    {
+        let none = Contribution::none(fr);
+        let change = ContributionChange {
+            before: *before.next_if(|c| c.fr == fr).unwrap_or(&none),
+            after: *after.next_if(|c| c.fr == fr).unwrap_or(&none),
+        };
+        if change.before != change.after {
+            changes.push(change);
+        }
+    }
+    changes
+}
+
+/// The quota that the children of a cohort lend for one flavor resource.
+#[derive(Clone, Copy, Debug)]
+struct LentQuota {
+    fr: FlavorResourceId,
+    /// The children that have the flavor resource, and those of them that lend unlimited quota.
+    lenders: u32,
+    unlimited: u32,
+    /// The sum of the others.
+    sum: i128,
+}
+
+impl LentQuota {
+    fn new(fr: FlavorResourceId) -> Self {
+        Self {
+            fr,
+            lenders: 0,
+            unlimited: 0,
+            sum: 0,
+        }
+    }
+
+    fn amount(&self) -> Option<Amount> {
+        if self.lenders == 0 {
+            return None;
+        }
+        if self.unlimited > 0 {
+            return Some(Amount::UNLIMITED);
+        }
+        let bounds = (i128::from(i64::MIN), i128::from(i64::MAX));
+        let sum = i64::try_from(self.sum.clamp(bounds.0, bounds.1));
+        Some(sum.map_or(Amount::UNLIMITED, Amount::new))
+    }
+
+    fn add(&mut self, lent: Option<Amount>) {
+        if let Some(lent) = lent {
+            self.lenders += 1;
+            match lent.is_unlimited() {
+                true => self.unlimited += 1,
+                false => self.sum += i128::from(lent.value()),
+            }
+        }
+    }
+
+    fn remove(&mut self, lent: Option<Amount>) {
+        if let Some(lent) = lent {
+            self.lenders = self.lenders.saturating_sub(1);
+            match lent.is_unlimited() {
+                true => self.unlimited = self.unlimited.saturating_sub(1),
+                false => self.sum -= i128::from(lent.value()),
+            }
+        }
+    }
+}
+
+/// A total after the change of one of its parts; none if the total may have been saturated.
+fn changed_total(total: Amount, before: Amount, after: Amount) -> Option<Amount> {
+    const LIMIT: u64 = 1 << 61;
+    let is_exact = [total, before, after]
+        .iter()
+        .all(|amount| amount.value().unsigned_abs() < LIMIT);
+    is_exact.then(|| total.minus(before).plus(after))
+}
+
+/// Updates the entries of items, which are sorted by flavor resource as the entries are, in one pass. Missing
+/// entries are added.
+fn merge<E, T>(
+    entries: &mut Vec<E>,
+    items: &[T],
+    (entry_fr, new): (
+        impl Fn(&E) -> FlavorResourceId,
+        impl Fn(FlavorResourceId) -> E,
+    ),
+    item_fr: impl Fn(&T) -> FlavorResourceId,
+    mut update: impl FnMut(&mut E, &T),
+) {
+    let before = std::mem::take(entries);
+    entries.reserve(before.len());
+    let mut before = before.into_iter().peekable();
+    for item in items {
+        let fr = item_fr(item);
+        while let Some(entry) = before.next_if(|entry| entry_fr(entry) <= fr) {
+            entries.push(entry);
+        }
+        if entries.last().is_none_or(|entry| entry_fr(entry) != fr) {
+            entries.push(new(fr));
+        }
+        if let Some(last) = entries.last_mut() {
+            update(last, item);
+        }
+    }
+    entries.extend(before);
+}
+
 /// Quota and usage of a node by flavor resource, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceNode {
     flavor_resources: Vec<FlavorResourceQuota>,
+    /// For a cohort: what its children lend, sorted by flavor resource.
+    lent: Vec<LentQuota>,
     /// Upstream's lendable: the potentially available quota of the subtree by resource, computed on
-    /// demand.
-    pub(super) lendable: Option<Vec<(ResourceName, Amount)>>,
+    /// demand, with the number of the update of the hierarchy in which it was computed.
+    lendable: Option<(u64, Vec<(ResourceName, Amount)>)>,
 }
 
 impl ResourceNode {
@@ -159,53 +325,98 @@ impl ResourceNode {
         !before.iter().copied().eq(self.quotas())
     }
 
-    /// Updates the flavor resources of items, which are sorted by flavor resource, in one pass. Missing
-    /// ones are added.
+    /// Updates the flavor resources of items, which are sorted by flavor resource.
     fn merge<T>(
         &mut self,
         items: &[T],
         fr: impl Fn(&T) -> FlavorResourceId,
-        update: impl Fn(&mut FlavorResourceQuota, &T),
+        update: impl FnMut(&mut FlavorResourceQuota, &T),
     ) {
-        let own = std::mem::take(&mut self.flavor_resources);
-        self.flavor_resources.reserve(own.len());
-        let mut own = own.into_iter().peekable();
-        for item in items {
-            let fr = fr(item);
-            while let Some(before) = own.next_if(|c| c.fr <= fr) {
-                self.flavor_resources.push(before);
-            }
-            if self.flavor_resources.last().is_none_or(|c| c.fr != fr) {
-                self.flavor_resources.push(FlavorResourceQuota::new(fr));
-            }
-            if let Some(last) = self.flavor_resources.last_mut() {
-                update(last, item);
-            }
-        }
-        self.flavor_resources.extend(own);
+        let entries = (|c: &FlavorResourceQuota| c.fr, FlavorResourceQuota::new);
+        merge(&mut self.flavor_resources, items, entries, fr, update);
     }
 
-    /// Resets the subtree quota to the nominal quota; for a cohort also the usage, which comes from
-    /// its children.
-    pub(super) fn reset_subtree_quota(&mut self, is_cohort: bool) {
-        self.lendable = None;
-        if is_cohort {
-            self.flavor_resources.retain(|c| c.quota.is_some());
-        }
+    fn contributions(&self) -> Vec<Contribution> {
+        let all = self.flavor_resources.iter();
+        all.map(FlavorResourceQuota::contribution).collect()
+    }
+
+    /// Computes the subtree quota from the quota of the node and what its children lend.
+    fn update_subtree_quotas(&mut self) {
+        let mut lent = self.lent.iter().peekable();
         for fr_quota in &mut self.flavor_resources {
-            fr_quota.subtree = fr_quota.quota.map(|q| q.nominal);
-            if is_cohort {
-                fr_quota.usage = Amount::ZERO;
-            }
-            fr_quota.update_local_quota();
+            while lent.next_if(|lent| lent.fr < fr_quota.fr).is_some() {}
+            let lent = lent.next_if(|lent| lent.fr == fr_quota.fr);
+            fr_quota.update_subtree_quota(lent.and_then(LentQuota::amount));
         }
+    }
+
+    /// Applies changes of the contributions of children of a cohort, which are sorted by flavor resource, with the
+    /// usage of the cohort after each. Returns the changes of its own contribution.
+    fn change_children(
+        &mut self,
+        changes: &[(ContributionChange, Amount)],
+    ) -> Vec<ContributionChange> {
+        let mut lent = Vec::with_capacity(changes.len());
+        let entries = (|own: &LentQuota| own.fr, LentQuota::new);
+        let fr = |(change, _): &(ContributionChange, Amount)| change.after.fr;
+        merge(&mut self.lent, changes, entries, fr, |own, (change, _)| {
+            own.remove(change.before.lent);
+            own.add(change.after.lent);
+            lent.push(own.amount());
+        });
+        let mut lent = lent.into_iter();
+        let mut own_changes = Vec::new();
+        self.merge(changes, fr, |own, &(_, usage)| {
+            let before = own.contribution();
+            own.usage = usage;
+            own.update_subtree_quota(lent.next().flatten());
+            let after = own.contribution();
+            if before != after {
+                own_changes.push(ContributionChange { before, after });
+            }
+        });
+        self.remove_unused();
+        own_changes
+    }
+
+    /// Computes a cohort from the contributions of all its children, sorted by flavor resource.
+    fn set_children(&mut self, contributions: &[Contribution]) {
+        self.lent.clear();
+        for fr_quota in &mut self.flavor_resources {
+            fr_quota.usage = Amount::ZERO;
+        }
+        let entries = (|own: &LentQuota| own.fr, LentQuota::new);
+        merge(
+            &mut self.lent,
+            contributions,
+            entries,
+            |c| c.fr,
+            |own, c| own.add(c.lent),
+        );
+        self.merge(
+            contributions,
+            |c| c.fr,
+            |own, c| {
+                own.usage = own.usage.plus(c.used);
+            },
+        );
+        self.update_subtree_quotas();
+        self.remove_unused();
+    }
+
+    /// Removes the flavor resources that a cohort has neither itself nor from its children.
+    fn remove_unused(&mut self) {
+        self.lent.retain(|own| own.lenders > 0);
+        self.flavor_resources
+            .retain(|own| own.quota.is_some() || own.subtree.is_some() || !own.usage.is_zero());
     }
 }
 
 /// Quota of the tree.
 impl CohortHierarchy {
-    /// Replaces the quotas of a node; true when they changed. The resources of the tree have to be
-    /// updated afterwards.
+    /// Replaces the quotas of a node; true when they changed. The resources of the tree of this node have to be updated
+    /// afterwards.
     pub fn set_quotas(
         &mut self,
         id: HierarchyNodeId,
@@ -216,12 +427,11 @@ impl CohortHierarchy {
 
     /// Updates the subtree quota of a ClusterQueue without parent.
     pub(crate) fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
-        let node = &mut self[id];
-        node.generation += 1;
-        node.resources.reset_subtree_quota(false);
+        self[id].own_generation += 1;
+        self.update_subtree_quotas(id);
     }
 
-    /// Updates the subtree quota and usage of the tree of a node.
+    /// Updates the subtree quota and usage of the tree of a node, whose quotas may have changed.
     ///
     /// # Errors
     /// When the node is in or below a cycle; nothing is updated then.
@@ -233,49 +443,104 @@ impl CohortHierarchy {
             return Err(CohortHasCycle);
         }
         let root = self.root(id);
-        self.update_cohort_resource_node(root);
+        if self[root].kind == HierarchyNodeKind::ClusterQueue {
+            self.update_cluster_queue_resource_node(root);
+            return Ok(());
+        }
+        self[root].tree_updates += 1;
+        let is_current = self[id].is_current && self.ancestors(id).all(|a| self[a].is_current);
+        if is_current {
+            let before = self[id].resources.contributions();
+            self.update_subtree_quotas(id);
+            let after = self[id].resources.contributions();
+            self.change_ancestors(id, contribution_changes(&before, &after));
+        } else {
+            self.compute_tree(root);
+        }
         Ok(())
     }
 
-    /// Updates the subtree quota and usage of a subtree. The node must not be in a cycle.
-    pub(crate) fn update_cohort_resource_node(&mut self, id: HierarchyNodeId) {
-        if self[id].kind == HierarchyNodeKind::ClusterQueue {
-            return self.update_cluster_queue_resource_node(id);
+    /// Computes the subtree quota of a node from its own quota and what its children lend.
+    fn update_subtree_quotas(&mut self, id: HierarchyNodeId) {
+        self.count_visit();
+        let node = &mut self[id];
+        node.resources.update_subtree_quotas();
+        if node.kind == HierarchyNodeKind::Cohort {
+            node.resources.remove_unused();
         }
-        for cohort in self.subtree_cohorts(id).into_iter().rev() {
-            self[cohort].resources.reset_subtree_quota(true);
+        self.updates += 1;
+    }
+
+    /// Computes the subtree quota and usage of a tree from its leaves. The root must not be in a cycle.
+    fn compute_tree(&mut self, root: HierarchyNodeId) {
+        for cohort in self.subtree_cohorts(root).into_iter().rev() {
             let node = &self[cohort];
             let children = node.child_cohorts.iter().chain(&node.child_queues);
             let children: Vec<HierarchyNodeId> = children.copied().collect();
             for &child in &children {
                 if self[child].kind == HierarchyNodeKind::ClusterQueue {
-                    self.update_cluster_queue_resource_node(child);
+                    self.update_subtree_quotas(child);
                 }
             }
             let children = children.iter();
-            let mut fr_quotas: Vec<FlavorResourceQuota> = children
-                .flat_map(|&child| self[child].resources.flavor_resources())
-                .copied()
+            let mut contributions: Vec<Contribution> = children
+                .flat_map(|&child| &self[child].resources.flavor_resources)
+                .map(FlavorResourceQuota::contribution)
                 .collect();
             // Each child is sorted already; its order among the children stays.
-            fr_quotas.sort_by_key(|c| c.fr);
-            let resources = &mut self[cohort].resources;
-            resources.merge(
-                &fr_quotas,
-                |c| c.fr,
-                |total, child| {
-                    if let Some(subtree) = child.subtree {
-                        let lent = subtree.minus(child.local_quota);
-                        total.subtree = Some(total.subtree_quota().plus(lent));
-                    }
-                    let used = child.usage.minus(child.local_quota).or_zero();
-                    total.usage = total.usage.plus(used);
-                },
-            );
-            for fr_quota in &mut resources.flavor_resources {
-                fr_quota.update_local_quota();
-            }
+            contributions.sort_by_key(|c| c.fr);
+            self.count_visit();
+            self[cohort].resources.set_children(&contributions);
+            self[cohort].is_current = true;
         }
+        self.updates += 1;
+    }
+
+    /// Adds what a node contributes to its new parent, or removes it from the parent of which it is no longer a
+    /// child, and so on up to the root.
+    pub(super) fn change_parent_resources(&mut self, id: HierarchyNodeId, is_child: bool) {
+        let contributions = self[id].resources.contributions();
+        let changes = match is_child {
+            true => contribution_changes(&[], &contributions),
+            false => contribution_changes(&contributions, &[]),
+        };
+        self.change_ancestors(id, changes);
+    }
+
+    /// Applies changes of what a node contributes to its parent, up to the root or to a cohort that has to be
+    /// computed from its children.
+    fn change_ancestors(&mut self, id: HierarchyNodeId, mut changes: Vec<ContributionChange>) {
+        let mut at = id;
+        while let Some(cohort) = self.acyclic_parent(at)
+            && !changes.is_empty()
+            && self[cohort].is_current
+        {
+            let with_usage: Vec<(ContributionChange, Amount)> = changes
+                .iter()
+                .map(|change| (*change, self.usage_after(cohort, change)))
+                .collect();
+            self.count_visit();
+            changes = self[cohort].resources.change_children(&with_usage);
+            at = cohort;
+        }
+        self.updates += 1;
+    }
+
+    /// The usage of a cohort after a change of a child.
+    fn usage_after(&self, cohort: HierarchyNodeId, change: &ContributionChange) -> Amount {
+        let (fr, node) = (change.after.fr, &self[cohort]);
+        let changed = changed_total(
+            node.resources.usage(fr),
+            change.before.used,
+            change.after.used,
+        );
+        changed.unwrap_or_else(|| {
+            let children = node.child_cohorts.iter().chain(&node.child_queues);
+            let quotas = children.filter_map(|&child| self[child].resources.flavor_resource(fr));
+            quotas.fold(Amount::ZERO, |sum, quota| {
+                sum.plus(quota.contribution().used)
+            })
+        })
     }
 
     /// The available quota of a node: its own and that of its cohort, within its borrowing limit.
@@ -332,7 +597,9 @@ impl CohortHierarchy {
 
     /// The potentially available quota of a cohort, by resource, summed over flavors.
     pub(crate) fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
-        if self[id].resources.lendable.is_none() {
+        let updates = self.updates;
+        let known = self[id].resources.lendable.as_ref();
+        if known.is_none_or(|(computed_in, _)| *computed_in != updates) {
             let root = self.root(id);
             let mut lendable: Vec<(ResourceName, Amount)> = Vec::new();
             for (fr, _) in self[root].resources.subtree_quotas() {
@@ -343,9 +610,10 @@ impl CohortHierarchy {
                     None => lendable.push((resource, amount)),
                 }
             }
-            self[id].resources.lendable = Some(lendable);
+            self[id].resources.lendable = Some((updates, lendable));
         }
-        self[id].resources.lendable.as_deref().unwrap_or_default()
+        let known = self[id].resources.lendable.as_ref();
+        known.map_or(&[], |(_, lendable)| lendable)
     }
 
     /// Whether the node borrows with `amount` more usage: above the nominal quota of a
@@ -490,9 +758,9 @@ mod tests {
             let id = f.insert_cluster_queue(name);
             f.set_parent(id, "all");
             f.set_quotas(id, &[(fr, q)]);
+            f.update_cohort_tree_resources(id).unwrap();
             id
         });
-        f.update_cohort_tree_resources(ids[0]).unwrap();
         (f, fr, ids[0], ids[1])
     }
 
@@ -513,6 +781,7 @@ mod tests {
             let quotas: Vec<_> = quotas.map(|&fr| (fr, quota(2, None, Some(1)))).collect();
             assert!(f.set_quotas(id, &quotas));
             assert!(!f.set_quotas(id, &quotas));
+            f.update_cohort_tree_resources(id).unwrap();
             for &fr in of_child {
                 f.add_usage(id, fr, 3.into());
             }
@@ -572,9 +841,10 @@ mod tests {
                 let id = f.insert_cluster_queue(&format!("q{i}"));
                 f.set_parent(id, if i % 2 == 0 { "inner" } else { "top" });
                 f.set_quotas(id, &[(fr, quota(nominal, None, lend))]);
+                f.update_cohort_tree_resources(id).unwrap();
                 id
             }).collect();
-            f.update_cohort_tree_resources(queues[0]).unwrap();
+            f.update_cohort_tree_resources(inner).unwrap();
             let mut queue_usage = [0i64; 4];
             for &(i, amount, add) in &steps {
                 if add {
@@ -594,8 +864,171 @@ mod tests {
             }
             f.roll_back();
             prop_assert_eq!(&usages(&f), &usage_before);
-            f.update_cohort_tree_resources(queues[0]).unwrap();
+            f.compute_tree(f.root(inner));
             prop_assert_eq!(usages(&f), usage_before);
+        }
+    }
+
+    /// The quotas, subtree quotas and usages of all nodes, without entries that are nothing.
+    fn resources(f: &CohortHierarchy) -> Vec<String> {
+        let nodes = f.nodes.iter().enumerate();
+        nodes
+            .map(|(index, node)| {
+                let all = node.resources.flavor_resources().iter();
+                let all =
+                    all.filter(|c| c.quota.is_some() || c.subtree.is_some() || !c.usage.is_zero());
+                format!("{index} {}: {:?}", node.name, all.collect::<Vec<_>>())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_updates_of_many_queues_visit_few_nodes() {
+        let visits = |queues: usize| {
+            let mut f = CohortHierarchy::default();
+            let fr = f.frs.intern("default", "cpu".into());
+            let team = f.insert_cohort("team");
+            f.set_parent(team, "all");
+            f.update_cohort_tree_resources(team).unwrap();
+            for index in 0..queues {
+                let id = f.insert_cluster_queue(&format!("q{index}"));
+                f.set_parent(id, "team");
+                for nominal in [3, 4] {
+                    f.set_quotas(id, &[(fr, quota(nominal, None, None))]);
+                    f.update_cohort_tree_resources(id).unwrap();
+                }
+                let cohort = f.insert_cohort(&format!("c{index}"));
+                f.set_parent(cohort, "team");
+                f.update_cohort_tree_resources(cohort).unwrap();
+            }
+            let all = f.cohort("all").unwrap();
+            assert_eq!(
+                f[all].resources.subtree_quota(fr),
+                (4 * queues as i64).into()
+            );
+            f.visits
+        };
+        assert!(visits(10) > 10);
+        assert!(visits(800) <= 80 * visits(10));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Parent(usize, usize),
+        Quota(usize, usize, Option<Quota>),
+        Usage(usize, usize, i64),
+        RemoveCohort(usize),
+        RemoveQueue(usize),
+    }
+
+    const COHORTS: usize = 5;
+    const QUEUES: usize = 5;
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let amount = prop_oneof![0i64..20, Just(i64::MAX), Just(i64::MAX - 1)];
+        let limit = proptest::option::of(0i64..20);
+        let of_quota = (amount, limit.clone(), limit)
+            .prop_map(|(nominal, borrowing, lending)| quota(nominal, borrowing, lending));
+        let node = 0..COHORTS + QUEUES;
+        let step = prop_oneof![
+            3 => (node.clone(), 0..=COHORTS).prop_map(|(n, p)| Step::Parent(n, p)),
+            4 => (node, 0usize..3, proptest::option::of(of_quota))
+                .prop_map(|(n, fr, q)| Step::Quota(n, fr, q)),
+            2 => (0..QUEUES, 0usize..3, prop_oneof![1i64..30, Just(i64::MAX / 2)])
+                .prop_map(|(n, fr, a)| Step::Usage(n, fr, a)),
+            1 => (0..COHORTS).prop_map(Step::RemoveCohort),
+            1 => (0..QUEUES).prop_map(Step::RemoveQueue),
+        ];
+        proptest::collection::vec(step, 1..40)
+    }
+
+    proptest! {
+        /// Resources that are updated by contributions are those that are computed from the leaves, and each update of
+        /// a tree increments the generation of its ClusterQueues by one.
+        #[test]
+        fn updates_by_contributions_equal_computed_trees(steps in steps()) {
+            let mut f = CohortHierarchy::default();
+            let frs: Vec<_> = (0..3).map(|i| f.frs.intern(&format!("f{i}"), "cpu".into())).collect();
+            let mut queues: Vec<HierarchyNodeId> =
+                (0..QUEUES).map(|i| f.insert_cluster_queue(&format!("q{i}"))).collect();
+            let mut generations = vec![0i64; QUEUES];
+            let mut quotas = vec![std::collections::BTreeMap::new(); COHORTS + QUEUES];
+            for step in steps {
+                // As upstream's recursion from the root.
+                let update = |f: &mut CohortHierarchy, queues: &[HierarchyNodeId], generations: &mut [i64], id| {
+                    if f.update_cohort_tree_resources(id).is_err() {
+                        return;
+                    }
+                    for (queue, generation) in queues.iter().zip(generations) {
+                        if f.root(*queue) == f.root(id) {
+                            *generation += 1;
+                        }
+                    }
+                };
+                let node = |f: &mut CohortHierarchy, queues: &[HierarchyNodeId], n: usize| match n.checked_sub(COHORTS) {
+                    Some(queue) => queues[queue],
+                    None => f.insert_cohort(&format!("c{n}")),
+                };
+                match step {
+                    Step::Parent(n, parent) => {
+                        let id = node(&mut f, &queues, n);
+                        let old = f.parent(id).map(|p| f[p].name.clone());
+                        let name = if parent == COHORTS { String::new() } else { format!("c{parent}") };
+                        f.set_parent(id, &name);
+                        if let Some(old) = old.filter(|old| **old != *name).and_then(|old| f.cohort(&old)) {
+                            update(&mut f, &queues, &mut generations, old);
+                        }
+                        update(&mut f, &queues, &mut generations, id);
+                    }
+                    Step::Quota(n, fr, quota) => {
+                        let id = node(&mut f, &queues, n);
+                        match quota {
+                            Some(quota) => quotas[n].insert(frs[fr], quota),
+                            None => quotas[n].remove(&frs[fr]),
+                        };
+                        let all: Vec<_> = quotas[n].iter().map(|(fr, quota)| (*fr, *quota)).collect();
+                        f.set_quotas(id, &all);
+                        update(&mut f, &queues, &mut generations, id);
+                    }
+                    Step::Usage(queue, fr, amount) => f.add_usage(queues[queue], frs[fr], amount.into()),
+                    Step::RemoveCohort(n) => {
+                        if let Some(id) = f.cohort(&format!("c{n}")) {
+                            quotas[n].clear();
+                            let parent = f.parent(id).map(|p| f[p].name.clone());
+                            if let Some(remains) = f.remove_cohort(id) {
+                                update(&mut f, &queues, &mut generations, remains);
+                            }
+                            if let Some(parent) = parent.and_then(|parent| f.cohort(&parent)) {
+                                update(&mut f, &queues, &mut generations, parent);
+                            }
+                        }
+                    }
+                    Step::RemoveQueue(n) => {
+                        let parent = f.parent(queues[n]).map(|p| f[p].name.clone());
+                        f.remove_cluster_queue(queues[n]);
+                        quotas[COHORTS + n].clear();
+                        generations[n] = 0;
+                        queues[n] = f.insert_cluster_queue(&format!("q{n}"));
+                        if let Some(parent) = parent.and_then(|parent| f.cohort(&parent)) {
+                            update(&mut f, &queues, &mut generations, parent);
+                        }
+                    }
+                }
+                let roots: Vec<_> = f.cohorts().filter(|c| f.parent(*c).is_none()).collect();
+                let mut computed = f.clone();
+                let all: Vec<_> = f.cohorts().collect();
+                for id in all {
+                    if f.has_cycle(id) {
+                        computed.nodes[id.index()].resources = f[id].resources.clone();
+                    }
+                }
+                for root in roots {
+                    computed.compute_tree(root);
+                }
+                prop_assert_eq!(resources(&f), resources(&computed));
+                let now: Vec<i64> = queues.iter().map(|queue| f.generation(*queue)).collect();
+                prop_assert_eq!(&now, &generations);
+            }
         }
     }
 }

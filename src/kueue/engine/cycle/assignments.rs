@@ -22,7 +22,7 @@ pub(super) fn get_assignments(
     nomination: Option<&NominationMapping>,
     snapshot: &mut SnapshotTransaction<'_>,
 ) -> NominationResult {
-    let generation = snapshot.cache.hierarchy[node].generation;
+    let generation = snapshot.cache.hierarchy.generation(node);
     let gates = &snapshot.config.gates;
     if info
         .last_assignment

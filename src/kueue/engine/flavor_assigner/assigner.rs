@@ -95,7 +95,7 @@ impl<'a> FlavorAssigner<'a> {
         let mut assignment = Assignment {
             last_state: AssignmentClusterQueueState {
                 last_tried_flavor_idx: Vec::new(),
-                cluster_queue_generation: snapshot.cache.hierarchy[self.node].generation,
+                cluster_queue_generation: snapshot.cache.hierarchy.generation(self.node),
                 scheduling_cycle: self.cycle,
                 scheduling_hash: self.wl.scheduling_hash,
             },
