@@ -10,9 +10,9 @@ use kube::{Api, Client, Resource};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Entropy;
 use kueue_lab_clock::{Clock, virtual_runtime};
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_manager::{ControllerManagerConfig, workload_controllers};
 use kueue_lab_controller_runtime::{Context, Informer};
+use kueue_lab_controller_utils::pods;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -67,10 +67,10 @@ async fn roll_out(cluster: &TestCluster, generation: i64) -> (Deployment, usize,
         let pods = cluster.all_pods("app=web").await;
         let ready = pods
             .iter()
-            .filter(|p| kueue_lab_component_helpers::pods::is_ready(p))
+            .filter(|p| kueue_lab_controller_utils::pods::is_ready(p))
             .count();
         (most, least) = (most.max(pods.len()), least.min(ready));
-        let pending = |p: &&Pod| !kueue_lab_component_helpers::pods::is_ready(p);
+        let pending = |p: &&Pod| !kueue_lab_controller_utils::pods::is_ready(p);
         if let Some(pod) = pods.iter().find(pending) {
             cluster.set_pod_status(pod, "Running", true).await;
         }

@@ -282,7 +282,7 @@ fn indexed_pods_have_their_completion_index() {
             let running = cluster.all_pods("job-name=ix").await;
             for pod in running
                 .iter()
-                .filter(|p| kueue_lab_component_helpers::pods::is_active(p))
+                .filter(|p| kueue_lab_controller_utils::pods::is_active(p))
             {
                 cluster.set_pod_status(pod, "Succeeded", false).await;
             }

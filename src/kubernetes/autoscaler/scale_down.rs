@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::capacity::outstanding_pods;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
-use kueue_lab_component_helpers::pods::{is_terminal, node_of};
 use kueue_lab_controller_runtime::{Context, Informer};
+use kueue_lab_controller_utils::pods::{is_terminal, node_of};
 use kueue_lab_nodes::VirtualNodeController;
 
 /// Interval of the checks, as the cluster autoscaler's `--scan-interval`.

@@ -1,14 +1,17 @@
-//! What the components of a cluster share, as `k8s.io/component-helpers` and client-go have it: Events, pods and their
-//! requests, node selectors, taints and tolerations, ResourceClaims. Must not depend on any component.
+//! The rules of Kubernetes that components, API server, Kueue and UI share, as functions without a client
+//! (`k8s.io/component-helpers`, `k8s.io/apimachinery/pkg/labels`): requests of pods, taints and tolerations, label
+//! selectors, node affinity, numbers or percentages.
+//!
+//! Must not depend on a client, a clock or a component.
 
-pub mod control_plane_node;
-pub mod device_taints;
-pub mod event_recorder;
 pub mod int_or_percent;
-pub mod pod_eviction;
-pub mod pods;
-pub mod resource_claims;
-pub mod resources;
-pub mod selector;
-pub mod taint_toleration;
-pub mod template_hash;
+pub mod label_selector;
+pub mod label_selector_validation;
+mod label_validation;
+pub mod node_affinity;
+pub mod requirement;
+pub mod resource;
+pub mod resource_amounts;
+pub mod toleration;
+
+pub use label_validation::{key_error, value_error};

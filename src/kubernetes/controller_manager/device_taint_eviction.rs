@@ -10,13 +10,13 @@ use k8s_openapi::api::resource::v1::{
     DeviceRequestAllocationResult, DeviceTaint, ResourceClaim, ResourceSlice,
 };
 
-use kueue_lab_component_helpers::device_taints::tolerates_taint;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pod_eviction::{Eviction, add_condition_and_delete_pod};
-use kueue_lab_component_helpers::resource_claims::{
+use kueue_lab_component_helpers::toleration::tolerates_device_taint;
+use kueue_lab_controller_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pod_eviction::{Eviction, add_condition_and_delete_pod};
+use kueue_lab_controller_utils::resource_claims::{
     ResourceClaimInformers, allocation, reserved_for,
 };
-use kueue_lab_controller_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Starts the controller.
 pub fn start(context: &Context, pods: &Informer<Pod>, informers: &ResourceClaimInformers) {
@@ -80,7 +80,9 @@ fn eviction_time(result: &DeviceRequestAllocationResult, taint: &DeviceTaint) ->
     let added = taint.time_added.as_ref().map(|time| time.0);
     let added = added.unwrap_or(Timestamp::MIN);
     let tolerations = result.tolerations.iter().flatten();
-    let mut tolerations = tolerations.filter(|t| tolerates_taint(t, taint)).peekable();
+    let mut tolerations = tolerations
+        .filter(|t| tolerates_device_taint(t, taint))
+        .peekable();
     if tolerations.peek().is_none() {
         return Some(added);
     }

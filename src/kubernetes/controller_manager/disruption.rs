@@ -17,11 +17,11 @@ use kube::api::PostParams;
 
 use crate::workload_controllers::{SharedInformers, controller_ref_manager};
 use kueue_lab_clock::whole_seconds;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::pods;
 
 const WORKERS: usize = 2;
 /// Batch period for changes of pods.

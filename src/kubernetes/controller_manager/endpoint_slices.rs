@@ -12,13 +12,13 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 
 use crate::workload_controllers::SharedInformers;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::api_errors::{
     is_conflict, is_namespace_terminating, is_not_found,
 };
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_reference,
 };
+use kueue_lab_controller_utils::pods;
 
 const WORKERS: usize = 5;
 /// Batch period for changes of pods.

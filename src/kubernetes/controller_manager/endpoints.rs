@@ -11,9 +11,9 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kueue_lab_controller_runtime::Api;
 
 use super::endpoint_slices::{EndpointSliceController, address, ports, target};
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
+use kueue_lab_controller_utils::pods;
 
 /// Maximum number of addresses in an `Endpoints` object.
 const ADDRESSES: usize = 1000;

@@ -20,7 +20,7 @@ use kueue_lab_controller_runtime::{
 
 use super::discovery::DiscoveredKinds;
 use super::metric_errors::MetricError;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
 
 const WORKERS: usize = 2;
 /// `--horizontal-pod-autoscaler-sync-period`.

@@ -11,12 +11,12 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 
 use crate::workload_controllers::SharedInformers;
-use kueue_lab_component_helpers::control_plane_node::CONTROL_PLANE_NODE;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,
 };
+use kueue_lab_controller_utils::control_plane_node::CONTROL_PLANE_NODE;
+use kueue_lab_controller_utils::pods;
 
 const WORKERS: usize = 5;
 /// How long a node may be missing before its pods are deleted.

@@ -10,16 +10,16 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::claim_of_template::{POD_CLAIM_NAME, claim_of_template};
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods::{is_terminal, node_of};
-use kueue_lab_component_helpers::resource_claims::{
-    BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
-    has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
-    special_claim_name,
-};
 use kueue_lab_controller_runtime::api_errors::{error_message, is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,
+};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods::{is_terminal, node_of};
+use kueue_lab_controller_utils::resource_claims::{
+    BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
+    has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
+    special_claim_name,
 };
 
 const WORKERS: usize = 10;

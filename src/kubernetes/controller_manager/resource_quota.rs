@@ -18,11 +18,11 @@ use serde_json::Value;
 use super::discovery::{DiscoveredKind, DiscoveredKinds};
 use crate::workload_controllers::SharedInformers;
 use kueue_lab_codec::Codec;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, watcher,
 };
+use kueue_lab_controller_utils::pods;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_resource_quota::pod_requests::{ResourceList, add_resource_list};
 use kueue_lab_resource_quota::{Evaluator, resource_of};

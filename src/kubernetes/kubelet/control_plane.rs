@@ -12,7 +12,7 @@ use kube::api::ObjectMeta;
 use kueue_lab_container_program::Program;
 use kueue_lab_streaming::port_forward::PodConnection;
 
-use kueue_lab_component_helpers::control_plane_node::CONTROL_PLANE_NODE;
+use kueue_lab_controller_utils::control_plane_node::CONTROL_PLANE_NODE;
 
 /// The address of the control plane.
 const ADDRESS: &str = "172.18.255.254";

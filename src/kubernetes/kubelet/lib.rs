@@ -40,7 +40,7 @@ pub use container_runtime::{Container, ContainerRuntime, ExecError};
 pub use control_plane::{ContainerProcess, ControlPlane};
 pub use environment::{environment, pod_field};
 pub use kubelet_options::{KubeletOptions, NodeScope};
-pub use kueue_lab_component_helpers::control_plane_node::CONTROL_PLANE_NODE;
+pub use kueue_lab_controller_utils::control_plane_node::CONTROL_PLANE_NODE;
 pub use kueue_lab_streaming::port_forward::PodConnection;
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_status::READY_ANNOTATION;

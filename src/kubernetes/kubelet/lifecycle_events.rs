@@ -6,8 +6,8 @@ use kube::ResourceExt;
 use super::pod_workers::Shared;
 use super::simulated_container::{ContainerPhase, ContainerRole};
 use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
 use kueue_lab_controller_runtime::object_reference;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
 
 impl Shared {
     /// Records Events and container instances of lifecycle changes.

@@ -10,7 +10,7 @@ use kueue_lab_streaming::port_forward::PodConnection;
 use serde_json::json;
 
 use super::pod_workers::Kubelet;
-use kueue_lab_component_helpers::pods::phase;
+use kueue_lab_controller_utils::pods::phase;
 
 /// The default port of a kubelet, if the status of its node has none.
 const KUBELET_PORT: i32 = 10250;

@@ -14,8 +14,8 @@ use super::server::{ContainerLogError, ContainerLogRequest, LogSource};
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
 use kueue_lab_clock::Clock;
-use kueue_lab_component_helpers::pods::node_of;
 use kueue_lab_controller_runtime::{Informer, ObjectKey};
+use kueue_lab_controller_utils::pods::node_of;
 
 /// The logs of the pods on the lab's nodes.
 pub(super) struct PodLogSource {

@@ -14,8 +14,8 @@ use super::pod_server::{self, ServerContext, pod_server};
 use super::pod_workers::Kubelet;
 use super::running_instance::container_spec;
 use super::simulated_container::ContainerPhase;
-use kueue_lab_component_helpers::pods::is_terminal;
 use kueue_lab_controller_runtime::{Api, ObjectKey};
+use kueue_lab_controller_utils::pods::is_terminal;
 
 /// The Service of the API server in the namespace default, and its EndpointSlice.
 const API_SERVER: &str = "kubernetes";

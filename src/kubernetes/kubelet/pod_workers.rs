@@ -27,14 +27,14 @@ use super::running_instance::RunningInstance;
 use super::server::serve;
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;
-use kueue_lab_component_helpers::control_plane_node::CONTROL_PLANE_NODE;
-use kueue_lab_component_helpers::event_recorder::EventRecorder;
-use kueue_lab_component_helpers::pods::{is_terminal, node_of};
-use kueue_lab_component_helpers::resource_claims;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,
 };
+use kueue_lab_controller_utils::control_plane_node::CONTROL_PLANE_NODE;
+use kueue_lab_controller_utils::event_recorder::EventRecorder;
+use kueue_lab_controller_utils::pods::{is_terminal, node_of};
+use kueue_lab_controller_utils::resource_claims;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_nodes::has_stopped_kubelet;
 use kueue_lab_streaming::remote_command::StartError;

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::pod_workers::Shared;
-use kueue_lab_component_helpers::resource_claims;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::resource_claims;
 
 impl Shared {
     /// Whether the ResourceClaims of a new pod are reserved for it. If not, the watch of claims

@@ -10,7 +10,7 @@ use super::container_program::container_program;
 use super::container_runtime::ContainerRuntime;
 use super::control_plane::ContainerProcess;
 use super::crash_loop_backoff::crash_loop_backoff;
-use kueue_lab_component_helpers::resources::is_sidecar;
+use kueue_lab_component_helpers::resource::is_restartable_init_container;
 use kueue_lab_container_program::Program;
 
 /// The exit code of containers that ended while no kubelet ran.
@@ -111,7 +111,7 @@ impl SimulatedContainer {
             return Vec::new();
         };
         let init = spec.init_containers.iter().flatten().map(|c| {
-            let role = if is_sidecar(c) {
+            let role = if is_restartable_init_container(c) {
                 ContainerRole::Sidecar
             } else {
                 ContainerRole::Init

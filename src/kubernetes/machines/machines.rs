@@ -11,10 +11,10 @@ use crate::config::MachinesConfig;
 use kueue_lab_autoscaler::Autoscaler;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
-use kueue_lab_component_helpers::resource_claims::ResourceClaimInformers;
 use kueue_lab_controller_manager::ControllerManager;
 use kueue_lab_controller_manager::workload_controllers;
 use kueue_lab_controller_runtime::{Api, ComponentClients, Context, Informer};
+use kueue_lab_controller_utils::resource_claims::ResourceClaimInformers;
 use kueue_lab_host::HostAddresses;
 use kueue_lab_kubelet::{CONTROL_PLANE_NODE, ContainerRuntime, ControlPlane, Kubelet, LogStore};
 use kueue_lab_nodes::{

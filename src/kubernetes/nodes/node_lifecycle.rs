@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::node_health::NodeHealthMap;
 use super::node_lease;
 use kueue_lab_clock::Clock;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_controller_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
 
 /// The taint of a node with `Ready: False`.
 pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";

@@ -97,7 +97,7 @@ pub(super) fn status_patch(
         // Not merged by the names of images.
         patch.insert("images".into(), json!(images));
     }
-    let read = kueue_lab_component_helpers::resources::ResourceAmounts::of;
+    let read = kueue_lab_component_helpers::resource_amounts::ResourceAmounts::of;
     let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
     if old.iter().any(|old| read(old) != read(&capacity)) {
         let mut amounts = json!(capacity);

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 use kube::ResourceExt;
 use parking_lot::Mutex;
 
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pod_eviction::{Eviction, add_condition_and_delete_pod};
-use kueue_lab_component_helpers::pods::node_of;
-use kueue_lab_component_helpers::taint_toleration::tolerates;
+use kueue_lab_component_helpers::toleration::{ComparisonOperators, tolerates_taint};
 use kueue_lab_controller_runtime::{
     Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,
 };
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pod_eviction::{Eviction, add_condition_and_delete_pod};
+use kueue_lab_controller_utils::pods::node_of;
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
@@ -78,7 +78,7 @@ fn no_execute_taints(node: &Node) -> impl Iterator<Item = &Taint> {
     taints.filter(|taint| taint.effect == "NoExecute")
 }
 
-fn tolerations(pod: &Pod) -> impl Iterator<Item = &k8s_openapi::api::core::v1::Toleration> {
+fn tolerations(pod: &Pod) -> impl Iterator<Item = &Toleration> {
     let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
     tolerations.into_iter().flatten()
 }
@@ -98,7 +98,9 @@ fn toleration_time(pod: &Pod, taints: &[&Taint]) -> TolerationTime {
     let mut shortest: Option<i64> = None;
     for taint in taints {
         let mut tolerated = false;
-        for toleration in tolerations(pod).filter(|t| tolerates(t, taint)) {
+        let disabled = ComparisonOperators::Disabled;
+        let tolerating = |toleration: &&Toleration| tolerates_taint(toleration, taint, disabled);
+        for toleration in tolerations(pod).filter(tolerating) {
             tolerated = true;
             let seconds = toleration.toleration_seconds.map(|s| s.max(0));
             shortest = [shortest, seconds].into_iter().flatten().min();

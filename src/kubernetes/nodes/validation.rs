@@ -10,7 +10,7 @@ use super::node_devices::node_devices;
 use super::node_pools::{
     Autoscale, Effect, NodePool, RawAutoscale, RawImage, RawNodePool, RawTaint,
 };
-use kueue_lab_component_helpers::resources::{CPU, MEMORY, PODS};
+use kueue_lab_component_helpers::resource_amounts::{CPU, MEMORY, PODS};
 use kueue_lab_field::name_validation::{
     dns1123_label, dns1123_subdomain, label_value, qualified_name,
 };

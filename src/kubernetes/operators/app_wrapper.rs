@@ -9,8 +9,8 @@ use super::conditions::{find, is_true};
 use super::job_status;
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::phase;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::phase;
 
 /// Label: the AppWrapper of an object or pod.
 pub(super) const NAME_LABEL: &str = "workload.codeflare.dev/appwrapper";

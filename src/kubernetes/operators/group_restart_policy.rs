@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use super::child_objects::label;
 use super::leader_worker_set::{GROUP_KEY, REVISION, is_owned_by};
 use super::observed::Observed;
-use kueue_lab_component_helpers::pods::is_deleting;
 use kueue_lab_controller_runtime::controller_of;
+use kueue_lab_controller_utils::pods::is_deleting;
 
 /// The name of the pod because of which the group of a leader restarts as a whole, upstream's
 /// `handleRestartPolicy`.

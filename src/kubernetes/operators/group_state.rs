@@ -9,7 +9,7 @@ use kube::core::DynamicObject;
 use super::child_objects::{count, label};
 use super::leader_worker_set::{GROUP_KEY, REVISION, leaders, ordinal};
 use super::observed::Observed;
-use kueue_lab_component_helpers::pods::{is_deleting, is_ready};
+use kueue_lab_controller_utils::pods::{is_deleting, is_ready};
 
 /// The state of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

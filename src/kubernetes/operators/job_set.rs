@@ -15,7 +15,7 @@ use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
 use super::{job_status, suspended_job};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
 
 const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 const REPLICATED_JOB_NAME: &str = "jobset.sigs.k8s.io/replicatedjob-name";

@@ -15,8 +15,8 @@ use super::group_rolling_update::{LeaderStatefulSet, RollingUpdate};
 use super::group_state::{GroupState, GroupStates};
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{is_deleting, is_ready};
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{is_deleting, is_ready};
 
 /// Label: the LeaderWorkerSet of a pod or StatefulSet.
 pub(super) const NAME_LABEL: &str = "leaderworkerset.sigs.k8s.io/name";

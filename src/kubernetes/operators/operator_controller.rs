@@ -18,14 +18,14 @@ use super::plan::{ChildReference, NOT_SIMULATED, Plan, controller_reference};
 use super::ray::gcs_fault_tolerance::has_finalizer;
 use super::registry::{OPERATORS, Operator, WATCHED, resource};
 use kueue_lab_codec::Codec;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods::{CONTROLLER_UID_INDEX, controller_uid};
 use kueue_lab_controller_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
 use kueue_lab_controller_runtime::{
     Api, BucketRateLimiter, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods::{CONTROLLER_UID_INDEX, controller_uid};
 use kueue_lab_kubelet::ContainerRuntime;
 
 const WORKERS: usize = 5;

@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::observed::Observed;
-use kueue_lab_component_helpers::event_recorder::NewEvent;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
 
 /// Reason of the Warning about a spec that the stand-in does not support.
 pub(super) const NOT_SIMULATED: &str = "NotSimulated";

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::child_objects::{self, count, has_containers};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
-use kueue_lab_component_helpers::pods::{is_deleting, is_ready, phase};
-use kueue_lab_component_helpers::template_hash::fnv32a;
+use kueue_lab_controller_utils::pods::{is_deleting, is_ready, phase};
+use kueue_lab_controller_utils::template_hash::fnv32a;
 
 /// Label: the hash of the name of the sandbox of a pod or service.
 const NAME_HASH: &str = "agents.x-k8s.io/sandbox-name-hash";

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::child_objects::{self, count, items, label};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan, controller_reference};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{is_deleting, is_terminal, phase};
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{is_deleting, is_terminal, phase};
 
 /// Label: the application of a pod.
 pub(super) const NAME_LABEL: &str = "sparkoperator.k8s.io/app-name";

@@ -11,11 +11,11 @@ use serde_json::json;
 use super::PodInfo;
 use super::dynamic_resources::{ClaimToBind, is_special_claim};
 use super::scheduling_loop::Scheduler;
-use kueue_lab_component_helpers::resource_claims::{
-    FINALIZER, allocation, consumer_reference, is_reserved_for_pod,
-};
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{Api, ObjectKey};
+use kueue_lab_controller_utils::resource_claims::{
+    FINALIZER, allocation, consumer_reference, is_reserved_for_pod,
+};
 
 /// How often a write is repeated after conflicts.
 const RETRIES: usize = 5;

@@ -13,9 +13,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::PodInfo;
 use super::scheduling_loop::Scheduler;
 use kueue_lab_api::conditions::find_true_condition;
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::resource_claims::allocation;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::resource_claims::allocation;
 
 /// How often the conditions are read.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);

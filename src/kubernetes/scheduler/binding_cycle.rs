@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::dynamic_resources::ClaimToBind;
 use super::scheduling_loop::Scheduler;
 use super::{NAME, PodInfo};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::condition;
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::condition;
 
 /// The reason of pods that fit no node.
 pub(super) const UNSCHEDULABLE: &str = "Unschedulable";

@@ -11,9 +11,9 @@ use super::dynamic_resources::DraManager;
 use super::filter::Nodes;
 use super::scheduling_queue::SchedulingQueue;
 use super::{NAME, NodeInfo, PodInfo};
-use kueue_lab_component_helpers::pods::{is_terminal, node_of};
-use kueue_lab_component_helpers::resource_claims;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::pods::{is_terminal, node_of};
+use kueue_lab_controller_utils::resource_claims;
 
 /// The scheduler cache and queue. Reads no clock and makes no requests.
 #[derive(Default)]

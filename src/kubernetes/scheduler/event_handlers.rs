@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
 use super::scheduling_loop::Scheduler;
-use kueue_lab_component_helpers::resource_claims::ResourceClaimInformers;
 use kueue_lab_controller_runtime::{Change, Informer, ObjectKey};
+use kueue_lab_controller_utils::resource_claims::ResourceClaimInformers;
 
 /// Registers the handlers for nodes, pods and devices.
 pub(super) fn add_all_event_handlers(

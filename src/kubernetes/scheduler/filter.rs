@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::PodSpec;
-
 use super::dynamic_resources::NodeAllocations;
 use super::fit_error::FilterFailure;
 use super::inter_pod_affinity::InterPodAffinity;
 use super::pod_topology_spread::PodTopologySpread;
 use super::{NodeInfo, PodInfo};
-use kueue_lab_component_helpers::resources::PODS;
-use kueue_lab_component_helpers::{selector, taint_toleration};
+use kueue_lab_component_helpers::resource_amounts::PODS;
+use kueue_lab_component_helpers::toleration::{
+    ComparisonOperators, find_matching_untolerated_taint, tolerations_tolerate_taint,
+};
 
 /// All nodes by name.
 pub(super) type Nodes = BTreeMap<String, NodeInfo>;
@@ -87,7 +87,9 @@ impl<'a> Filter<'a> {
             effect: "NoSchedule".into(),
             ..Default::default()
         };
-        if node.unschedulable() && !taint_toleration::tolerated(pod.tolerations(), &cordon) {
+        if node.unschedulable()
+            && !tolerations_tolerate_taint(pod.tolerations().iter(), &cordon, COMPARISON)
+        {
             return Some(FilterFailure::NodeUnschedulable);
         }
         let spec = pod.spec()?;
@@ -98,36 +100,25 @@ impl<'a> Filter<'a> {
         {
             return Some(FilterFailure::NodeName);
         }
-        if taint_toleration::find_untolerated_taint(pod.tolerations(), node.taints()).is_some() {
+        if has_untolerated_taint(pod, node) {
             return Some(FilterFailure::TaintToleration);
         }
-        (!matches_node_affinity(spec, node)).then_some(FilterFailure::NodeAffinity)
+        (!matches_node_affinity(pod, node)).then_some(FilterFailure::NodeAffinity)
     }
 }
 
-/// Whether node selector and required node affinity match.
-pub(super) fn matches_node_affinity(spec: &PodSpec, node: &NodeInfo) -> bool {
-    selector_and_affinity_match(spec, &node.name, node.labels())
+/// Whether node selector and required node affinity match; an invalid affinity does not.
+pub(super) fn matches_node_affinity(pod: &PodInfo, node: &NodeInfo) -> bool {
+    pod.node_affinity.matches(&node.name, node.labels()) == Ok(true)
 }
 
-fn selector_and_affinity_match(spec: &PodSpec, name: &str, labels: &selector::Labels) -> bool {
-    let selected = spec
-        .node_selector
-        .iter()
-        .flatten()
-        .all(|(key, value)| labels.get(key) == Some(value));
-    let affinity = spec.affinity.as_ref().and_then(|a| {
-        a.node_affinity
-            .as_ref()?
-            .required_during_scheduling_ignored_during_execution
-            .as_ref()
-    });
-    selected
-        && affinity.is_none_or(|a| {
-            a.node_selector_terms
-                .iter()
-                .any(|term| selector::node_term(term, name, labels))
-        })
+/// `Lt` and `Gt` of tolerations are behind a feature gate that is off by default.
+pub(super) const COMPARISON: ComparisonOperators = ComparisonOperators::Disabled;
+
+/// Whether the node has a NoSchedule or NoExecute taint that the pod does not tolerate.
+pub(super) fn has_untolerated_taint(pod: &PodInfo, node: &NodeInfo) -> bool {
+    let tolerations = pod.tolerations().iter();
+    find_matching_untolerated_taint(node.taints(), tolerations, COMPARISON).is_some()
 }
 
 /// The insufficient resources.

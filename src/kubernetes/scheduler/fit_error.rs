@@ -35,7 +35,9 @@ impl FilterFailure {
             Self::NodePorts => "node(s) didn't have free ports for the requested pod ports",
             Self::NodeResourcesFit(names, _) => {
                 let text = |name: &String| match name.as_str() {
-                    kueue_lab_component_helpers::resources::PODS => "Too many pods".to_string(),
+                    kueue_lab_component_helpers::resource_amounts::PODS => {
+                        "Too many pods".to_string()
+                    }
                     name => format!("Insufficient {name}"),
                 };
                 return names.iter().map(text).collect();

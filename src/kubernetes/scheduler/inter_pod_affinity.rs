@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::PodAffinityTerm;
 
 use super::fit_error::FilterFailure;
 use super::{NodeInfo, PodInfo};
-use kueue_lab_component_helpers::selector;
+use kueue_lab_component_helpers::label_selector::matches_label_selector;
 
 /// A topology domain: the index of a term, and the value of its topology label.
 type Domain = (usize, String);
@@ -156,7 +156,7 @@ pub(super) fn term_matches(term: &PodAffinityTerm, owner: &PodInfo, other: &PodI
     let Some(selector) = &term.label_selector else {
         return false;
     };
-    in_namespace && selector::matches(selector, other.labels()) && {
+    in_namespace && matches_label_selector(selector, other.labels()) && {
         let same = |key: &String| owner.labels().get(key) == other.labels().get(key);
         let keys = term.match_label_keys.iter().flatten();
         let mismatch = term.mismatch_label_keys.iter().flatten();

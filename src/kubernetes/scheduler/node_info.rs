@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 
 use super::PodInfo;
-use kueue_lab_component_helpers::resources::{PODS, ResourceAmounts};
-use kueue_lab_component_helpers::selector::Labels;
+use kueue_lab_component_helpers::label_selector::Labels;
+use kueue_lab_component_helpers::resource_amounts::{PODS, ResourceAmounts};
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// A node and its pods.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, PodSpec, Toleration};
 use kube::ResourceExt;
 
-use kueue_lab_component_helpers::resource_claims;
-use kueue_lab_component_helpers::resources::{ResourceAmounts, pod_requests};
+use kueue_lab_component_helpers::node_affinity::RequiredNodeAffinity;
+use kueue_lab_component_helpers::resource::is_restartable_init_container;
+use kueue_lab_component_helpers::resource_amounts::{ResourceAmounts, pod_requests};
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::resource_claims;
 
 /// A pod with precomputed requests and ports.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct PodInfo {
     pub key: ObjectKey,
     /// Its effective requests.
     pub requests: ResourceAmounts,
+    /// Its node selector and required node affinity.
+    pub node_affinity: RequiredNodeAffinity,
     /// Its priority.
     pub priority: i32,
     /// Requested extended resources that DeviceClasses back.
@@ -35,6 +39,7 @@ impl PodInfo {
         Self {
             key: ObjectKey::of(&*pod),
             requests: pod_requests(spec),
+            node_affinity: RequiredNodeAffinity::of(spec),
             device_resources: Vec::new(),
             priority: spec.priority.unwrap_or(0),
             ports: host_ports(spec),
@@ -163,7 +168,7 @@ impl PodInfo {
 
 fn host_ports(spec: &PodSpec) -> Vec<(String, String, i32)> {
     let sidecars = spec.init_containers.iter().flatten();
-    let sidecars = sidecars.filter(|c| kueue_lab_component_helpers::resources::is_sidecar(c));
+    let sidecars = sidecars.filter(|c| is_restartable_init_container(c));
     let ports = spec
         .containers
         .iter()

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 
-use super::filter::matches_node_affinity;
+use super::filter::{has_untolerated_taint, matches_node_affinity};
 use super::fit_error::FilterFailure;
 use super::{NodeInfo, PodInfo};
-use kueue_lab_component_helpers::{selector, taint_toleration};
+use kueue_lab_component_helpers::label_selector::matches_label_selector;
 
 /// A pod's hard constraints, with the number of matching pods per domain.
 #[derive(Clone)]
@@ -111,12 +111,10 @@ fn node_is_included(constraint: &TopologySpreadConstraint, pod: &PodInfo, node: 
         Some(_) => false,
         None => usual,
     };
-    let affinity = !honours(&constraint.node_affinity_policy, true)
-        || pod
-            .spec()
-            .is_none_or(|spec| matches_node_affinity(spec, node));
-    let tainted = honours(&constraint.node_taints_policy, false)
-        && taint_toleration::find_untolerated_taint(pod.tolerations(), node.taints()).is_some();
+    let affinity =
+        !honours(&constraint.node_affinity_policy, true) || matches_node_affinity(pod, node);
+    let tainted =
+        honours(&constraint.node_taints_policy, false) && has_untolerated_taint(pod, node);
     affinity && !tainted
 }
 
@@ -129,7 +127,7 @@ fn matches_constraint(
         return false;
     };
     let keys = constraint.match_label_keys.iter().flatten();
-    selector::matches(selector, other.labels())
+    matches_label_selector(selector, other.labels())
         && keys
             .filter(|key| pod.labels().contains_key(*key))
             .all(|key| pod.labels().get(key) == other.labels().get(key))

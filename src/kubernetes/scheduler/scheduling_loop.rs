@@ -11,9 +11,9 @@ use super::binding_cycle::UNSCHEDULABLE;
 use super::cache::SchedulerState;
 use super::event_handlers::add_all_event_handlers;
 use super::schedule_one::SchedulingDecision;
-use kueue_lab_component_helpers::event_recorder::EventRecorder;
-use kueue_lab_component_helpers::resource_claims::ResourceClaimInformers;
 use kueue_lab_controller_runtime::{Context, Informer};
+use kueue_lab_controller_utils::event_recorder::EventRecorder;
+use kueue_lab_controller_utils::resource_claims::ResourceClaimInformers;
 
 /// How many decisions are written to the cluster concurrently.
 const WRITES: usize = 32;

@@ -1,9 +1,10 @@
 //! Score plugins with kube-scheduler's default weights.
 
-use super::filter::Nodes;
+use super::filter::{COMPARISON, Nodes};
 use super::{NodeInfo, PodInfo, inter_pod_affinity};
-use kueue_lab_component_helpers::resources::{CPU, MEMORY};
-use kueue_lab_component_helpers::{selector, taint_toleration};
+use kueue_lab_component_helpers::node_affinity::PreferredSchedulingTerms;
+use kueue_lab_component_helpers::resource_amounts::{CPU, MEMORY};
+use kueue_lab_component_helpers::toleration::count_intolerable_taints_prefer_no_schedule;
 
 /// Maximum score of a plugin.
 const MAX: i64 = 100;
@@ -24,14 +25,16 @@ pub(super) fn select_host<'a>(
     let intolerable_taints: Vec<i64> = candidates
         .iter()
         .map(|n| {
-            taint_toleration::count_intolerable_prefer_no_schedule(pod.tolerations(), n.taints())
+            count_intolerable_taints_prefer_no_schedule(n.taints(), pod.tolerations(), COMPARISON)
                 as i64
         })
         .collect();
-    let preferred: Vec<i64> = candidates
-        .iter()
-        .map(|n| node_affinity_score(pod, n))
-        .collect();
+    let terms = preferred_node_affinity(pod);
+    let score = |n: &&NodeInfo| {
+        let terms = terms.as_ref();
+        terms.map_or(0, |terms| terms.score(&n.name, n.labels()))
+    };
+    let preferred: Vec<i64> = candidates.iter().map(score).collect();
     let inter_pod_affinity = inter_pod_affinity_scores(pod, candidates, nodes);
     let scores = [
         (3, default_normalize_score(&intolerable_taints, true)),
@@ -85,19 +88,13 @@ fn min_max_normalize_score(raw: &[i64]) -> Vec<i64> {
     raw.iter().map(one).collect()
 }
 
-fn node_affinity_score(pod: &PodInfo, node: &NodeInfo) -> i64 {
-    let terms = pod
-        .spec()
-        .and_then(|s| s.affinity.as_ref()?.node_affinity.as_ref())
-        .and_then(|a| {
-            a.preferred_during_scheduling_ignored_during_execution
-                .as_ref()
-        });
-    let matching = terms
-        .into_iter()
-        .flatten()
-        .filter(|t| selector::node_term(&t.preference, &node.name, node.labels()));
-    matching.map(|t| i64::from(t.weight)).sum()
+/// The preferred node affinity of a pod; an invalid one scores nothing.
+fn preferred_node_affinity(pod: &PodInfo) -> Option<PreferredSchedulingTerms> {
+    let affinity = pod.spec()?.affinity.as_ref()?.node_affinity.as_ref()?;
+    let terms = affinity
+        .preferred_during_scheduling_ignored_during_execution
+        .as_ref()?;
+    PreferredSchedulingTerms::of(terms).ok()
 }
 
 /// Preferred inter-pod affinity scores of each node.

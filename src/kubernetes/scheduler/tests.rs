@@ -163,7 +163,7 @@ impl TestCluster {
             if spec.node_name.is_some() {
                 continue;
             }
-            let wanted = kueue_lab_component_helpers::resources::pod_requests(spec);
+            let wanted = kueue_lab_component_helpers::resource_amounts::pod_requests(spec);
             for info in self.state.nodes().values().filter(|n| n.node.is_some()) {
                 let fits = wanted.iter().all(|(name, amount)| {
                     amount <= 0 || amount <= info.allocatable.get(name) - info.requested.get(name)

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    Condition, LabelSelector, LabelSelectorRequirement,
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 
 use crate::field::{FieldError, FieldErrors, Path};
 use crate::name_validation;
+use kueue_lab_component_helpers::label_selector::matches_label_selector;
+pub use kueue_lab_component_helpers::label_selector_validation::validate_label_name as label_name;
+pub(crate) use kueue_lab_component_helpers::label_selector_validation::validate_label_selector as label_selector;
+use kueue_lab_component_helpers::label_selector_validation::validate_labels;
 use kueue_lab_quantity::Quantity;
 
 /// Kubernetes' message for a negative number.
@@ -21,23 +23,16 @@ pub(crate) const IMMUTABLE: &str = "field is immutable";
 
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// A label key.
-pub fn label_name(name: &str, path: &Path) -> FieldErrors {
-    FieldError::invalid_for_each(path, name, name_validation::qualified_name(name))
-}
-
 /// Labels, or a node selector.
 pub(crate) fn labels<'a>(
     labels: impl IntoIterator<Item = (&'a String, &'a String)>,
     path: &Path,
 ) -> FieldErrors {
-    let mut errors = FieldErrors::new();
-    for (key, value) in labels {
-        errors.extend(label_name(key, path));
-        let of_value = name_validation::label_value(value);
-        errors.extend(FieldError::invalid_for_each(path, value, of_value));
-    }
-    errors
+    let labels = labels.into_iter();
+    validate_labels(
+        labels.map(|(key, value)| (key.as_str(), value.as_str())),
+        path,
+    )
 }
 
 /// Annotations.
@@ -55,86 +50,15 @@ pub(crate) fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -
     errors
 }
 
-/// A label selector.
-pub(crate) fn label_selector(selector: &LabelSelector, path: &Path) -> FieldErrors {
-    let mut errors = labels(
-        selector.match_labels.iter().flatten(),
-        &path.child("matchLabels"),
-    );
-    let requirements = selector.match_expressions.iter().flatten();
-    for (i, requirement) in requirements.enumerate() {
-        errors.extend(selector_requirement(
-            requirement,
-            &path.child("matchExpressions").index(i),
-        ));
-    }
-    errors
-}
-
-fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> FieldErrors {
-    let mut errors = FieldErrors::new();
-    let values = requirement.values.as_deref().unwrap_or_default();
-    let values_path = path.child("values");
-    match requirement.operator.as_str() {
-        "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
-            &values_path,
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        )),
-        "In" | "NotIn" => {}
-        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
-            &values_path,
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        )),
-        "Exists" | "DoesNotExist" => {}
-        other => errors.push(FieldError::invalid(
-            &path.child("operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    errors.extend(label_name(&requirement.key, &path.child("key")));
-    for (i, value) in values.iter().enumerate() {
-        let of_value = name_validation::label_value(value);
-        errors.extend(FieldError::invalid_for_each(
-            &values_path.index(i),
-            value,
-            of_value,
-        ));
-    }
-    errors
-}
-
 /// Whether labels match a selector; `None` if the selector is invalid. An empty selector matches
 /// everything.
 pub(crate) fn selector_matches(
     selector: &LabelSelector,
     labels: &BTreeMap<String, String>,
 ) -> Option<bool> {
-    if !label_selector(selector, &Path::default()).is_empty() {
-        return None;
-    }
-    let by_labels = selector
-        .match_labels
-        .iter()
-        .flatten()
-        .all(|(k, v)| labels.get(k) == Some(v));
-    let by_expression = |r: &LabelSelectorRequirement| {
-        let has = |value: &String| r.values.iter().flatten().any(|v| v == value);
-        match (r.operator.as_str(), labels.get(&r.key)) {
-            ("In", value) => value.is_some_and(has),
-            ("NotIn", value) => !value.is_some_and(has),
-            ("Exists", value) => value.is_some(),
-            (_, value) => value.is_none(),
-        }
-    };
-    Some(
-        by_labels
-            && selector
-                .match_expressions
-                .iter()
-                .flatten()
-                .all(by_expression),
-    )
+    label_selector(selector, &Path::default())
+        .is_empty()
+        .then(|| matches_label_selector(selector, labels))
 }
 
 /// Conditions of a status.

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace};
 use k8s_openapi::api::node::v1::RuntimeClass;
 
-use super::kube::label_selector::Labels;
 use super::kube::limit_range::LimitRangeSummary;
 use super::resources::ResourceList;
+use kueue_lab_component_helpers::label_selector::Labels;
 
 /// The latest version of Namespaces, LimitRanges and RuntimeClasses.
 #[derive(Clone, Debug, Default)]

@@ -7,9 +7,9 @@ use super::custom_labels::{CustomLabels, SourceKind};
 use super::labels::CustomValues;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
+use kueue_lab_component_helpers::label_selector::{Labels, Selector};
 use kueue_lab_controller::{ControllerContext, Settings};
 use kueue_lab_controller_runtime::{Informer, ObjectKey};
-use kueue_lab_engine::kube::label_selector::{Labels, Selector};
 use kueue_lab_engine::workload::predicates;
 
 /// The informers that metrics read.

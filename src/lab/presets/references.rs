@@ -3,7 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use serde::Deserialize;
 use serde_json::Value;
+
+use kueue_lab_component_helpers::toleration::{ComparisonOperators, tolerates_taint};
 
 use super::{Finding, Manifest, ObjectKey};
 
@@ -174,13 +178,14 @@ fn flavor(flavor: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Whether Kueue takes the toleration for one of the taint; objects of another form do not match.
 fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let same = |field: &str, or_absent: bool| {
-        let wanted = text(toleration, field);
-        (or_absent && wanted.is_none()) || wanted == text(taint, field)
-    };
-    let exists = text(toleration, "/operator") == Some("Exists");
-    same("/effect", true) && same("/key", exists) && (exists || same("/value", false))
+    let (toleration, taint) = (
+        Toleration::deserialize(toleration),
+        Taint::deserialize(taint),
+    );
+    matches!((toleration, taint), (Ok(toleration), Ok(taint))
+        if tolerates_taint(&toleration, &taint, ComparisonOperators::Enabled))
 }
 
 fn admission_check(check: &Manifest, known: &KnownObjects<'_>) -> Vec<Finding> {
@@ -199,6 +204,7 @@ mod tests {
     use super::*;
     use crate::{SourceFile, parse};
     use kueue_lab_api::config::FeatureGates;
+    use serde_json::json;
 
     fn warnings(text: &str) -> Vec<String> {
         let file = SourceFile {
@@ -223,6 +229,27 @@ mod tests {
                 "q.yaml:16:3: LocalQueue/team-a/q: there is no ClusterQueue \"research-poll\", so nothing in this queue is admitted; did you mean \"research-pool\"?",
             ]
         );
+    }
+
+    #[test]
+    fn tolerations_match_taints_as_in_the_engine() {
+        let taint = json!({"key": "gpus", "value": "8", "effect": "NoSchedule"});
+        for (toleration, expected) in [
+            (json!({"operator": "Exists"}), true),
+            (json!({"key": "gpus", "operator": "Gt", "value": "4"}), true),
+            (
+                json!({"key": "gpus", "operator": "Gt", "value": "8"}),
+                false,
+            ),
+            (json!({"key": "gpus", "value": "4"}), false),
+        ] {
+            assert_eq!(tolerates(&toleration, &taint), expected, "{toleration}");
+        }
+        let (no_value, empty) = (
+            json!({"key": "a"}),
+            json!({"key": "a", "value": "", "effect": "NoSchedule"}),
+        );
+        assert!(tolerates(&no_value, &empty));
     }
 
     #[test]

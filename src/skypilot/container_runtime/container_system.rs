@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use super::requests::request as request_of_pod;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
-use kueue_lab_component_helpers::pods::node_of;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::pods::node_of;
 use kueue_lab_kubelet::{Kubelet, RunningInstance, WeakKubelet};
 
 /// The resource of NVIDIA's device plugin.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 
-use kueue_lab_component_helpers::pods::phase;
+use kueue_lab_controller_utils::pods::phase;
 
 /// The most storage namespaces; the oldest are forgotten.
 const MAX_NAMESPACES: usize = 1_000;

@@ -4,4 +4,5 @@ mod lexer;
 mod parser;
 mod selector;
 
-pub use selector::{LabelSelector, Operator, Requirement};
+pub use kueue_lab_component_helpers::requirement::{Operator, Requirement};
+pub use selector::LabelSelector;

@@ -2,6 +2,7 @@
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
+use kueue_lab_component_helpers::requirement::aggregate;
 use kueue_lab_field::{FieldError, name_validation};
 
 /// Parses `text`; the error is the message returned to the client.
@@ -125,12 +126,12 @@ impl Parser {
                 ));
             }
         };
-        validate_requirement(&key, operator, &values)?;
-        Ok(Requirement {
+        let requirement = Requirement {
             key,
             operator,
             values,
-        })
+        };
+        aggregate(requirement.validate("")).map_or(Ok(requirement), Err)
     }
 
     /// Parses one value, which may be empty.
@@ -176,33 +177,6 @@ impl Parser {
                     ));
                 }
             }
-        }
-    }
-}
-
-fn validate_requirement(key: &str, operator: Operator, values: &[String]) -> Result<(), String> {
-    let mut errors = Vec::new();
-    let integers = matches!(operator, Operator::GreaterThan | Operator::LessThan);
-    for (i, value) in values.iter().enumerate() {
-        if integers && value.parse::<i64>().is_err() {
-            errors.push(FieldError::invalid(
-                format!("values[{i}]"),
-                value.as_str(),
-                "for 'Gt', 'Lt' operators, the value must be an integer",
-            ));
-        }
-        let wrong = name_validation::label_value(value);
-        if !wrong.is_empty() {
-            let path = format!("values[{i}][{key}]");
-            errors.push(FieldError::invalid(path, value.as_str(), wrong.join("; ")));
-        }
-    }
-    match errors.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.to_string()),
-        many => {
-            let texts: Vec<String> = many.iter().map(ToString::to_string).collect();
-            Err(format!("[{}]", texts.join(", ")))
         }
     }
 }

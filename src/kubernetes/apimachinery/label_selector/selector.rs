@@ -5,35 +5,8 @@ use std::fmt;
 use serde_json::Value;
 
 use super::parser;
+use super::{Operator, Requirement};
 use crate::api_error::ApiError;
-
-/// The operator of a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// The label has one of the values (`=`, `==`, `in`).
-    In,
-    /// The label has none of the values or is absent (`!=`, `notin`).
-    NotIn,
-    /// The label exists.
-    Exists,
-    /// The label does not exist.
-    DoesNotExist,
-    /// The label is an integer greater than the value.
-    GreaterThan,
-    /// The label is an integer less than the value.
-    LessThan,
-}
-
-/// One requirement of a selector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
-    /// The label's key.
-    pub key: String,
-    /// The operator.
-    pub operator: Operator,
-    /// The values, sorted.
-    pub values: Vec<String>,
-}
 
 /// A conjunction of requirements; without requirements it matches all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +24,8 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Converts a `metav1.LabelSelector`. An invalid value matches all objects.
+    /// Converts a `metav1.LabelSelector`. A value that is none matches all objects, one with an unknown operator
+    /// nothing.
     pub fn from_object(selector: &Value) -> Self {
         let equal = selector["matchLabels"].as_object().into_iter().flatten();
         let mut requirements: Vec<Requirement> = equal
@@ -66,14 +40,11 @@ impl LabelSelector {
             .into_iter()
             .flatten()
         {
-            let operator = match expression["operator"].as_str() {
-                Some("In") => Operator::In,
-                Some("NotIn") => Operator::NotIn,
-                Some("Exists") => Operator::Exists,
-                Some("DoesNotExist") => Operator::DoesNotExist,
-                _ => continue,
-            };
+            let operator = expression["operator"].as_str();
+            let operator = operator.and_then(Operator::of_label_selector);
             let values = expression["values"].as_array().into_iter().flatten();
+            // Nothing is in an empty set.
+            let values = values.filter(|_| operator.is_some());
             let mut values: Vec<String> = values
                 .filter_map(|v| Some(v.as_str()?.to_string()))
                 .collect();
@@ -81,7 +52,7 @@ impl LabelSelector {
             let key = expression["key"].as_str().unwrap_or_default().into();
             requirements.push(Requirement {
                 key,
-                operator,
+                operator: operator.unwrap_or(Operator::In),
                 values,
             });
         }
@@ -107,49 +78,6 @@ impl fmt::Display for LabelSelector {
             write!(f, "{comma}{requirement}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Requirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            key,
-            operator,
-            values,
-        } = self;
-        let list = values.join(",");
-        match (operator, values.as_slice()) {
-            (Operator::In, [one]) => write!(f, "{key}={one}"),
-            (Operator::In, _) => write!(f, "{key} in ({list})"),
-            (Operator::NotIn, _) => write!(f, "{key} notin ({list})"),
-            (Operator::Exists, _) => write!(f, "{key}"),
-            (Operator::DoesNotExist, _) => write!(f, "!{key}"),
-            (Operator::GreaterThan, _) => write!(f, "{key}>{list}"),
-            (Operator::LessThan, _) => write!(f, "{key}<{list}"),
-        }
-    }
-}
-
-impl Requirement {
-    fn matches(&self, label: Option<&str>) -> bool {
-        let has = |value: &str| {
-            self.values
-                .binary_search_by(|v| v.as_str().cmp(value))
-                .is_ok()
-        };
-        let compare = |larger: bool| {
-            let own = label.and_then(|l| l.parse::<i64>().ok());
-            let bound = self.values.first().and_then(|v| v.parse::<i64>().ok());
-            matches!((own, bound), (Some(a), Some(b)) if if larger { a > b } else { a < b })
-        };
-        match self.operator {
-            Operator::In => label.is_some_and(has),
-            Operator::NotIn => !label.is_some_and(has),
-            Operator::Exists => label.is_some(),
-            Operator::DoesNotExist => label.is_none(),
-            Operator::GreaterThan => compare(true),
-            Operator::LessThan => compare(false),
-        }
     }
 }
 

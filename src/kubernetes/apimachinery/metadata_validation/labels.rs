@@ -1,71 +1,24 @@
 //! Labels and label selectors: validation and matching.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use kueue_lab_field::{FieldError, name_validation};
+use crate::label_selector::LabelSelector;
+use kueue_lab_component_helpers::label_selector_validation::{
+    validate_label_selector_json, validate_labels,
+};
+use kueue_lab_field::{FieldError, Path};
 use kueue_lab_json::ValueExt;
 
 /// Field errors of labels.
 pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (key, value) in labels.entries("") {
-        for message in name_validation::qualified_name(key) {
-            errors.push(FieldError::invalid(path, key.as_str(), message));
-        }
-        let value = value.as_str().unwrap_or_default();
-        for message in name_validation::label_value(value) {
-            errors.push(FieldError::invalid(path, value, message));
-        }
-    }
-    errors
+    let labels = labels.entries("");
+    let labels = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+    validate_labels(labels, &Path::from(path))
 }
 
 /// Field errors of a `LabelSelector`.
 pub fn validate_selector(selector: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = validate(selector.at("/matchLabels"), &format!("{path}.matchLabels"));
-    for (i, term) in selector.list("/matchExpressions").iter().enumerate() {
-        errors.extend(validate_requirement(
-            term,
-            &format!("{path}.matchExpressions[{i}]"),
-        ));
-    }
-    errors
-}
-
-fn validate_requirement(term: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let values = term.list("/values");
-    match term.text("/operator") {
-        "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
-            format!("{path}.values"),
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        )),
-        "In" | "NotIn" => {}
-        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
-            format!("{path}.values"),
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        )),
-        "Exists" | "DoesNotExist" => {}
-        other => errors.push(FieldError::invalid(
-            format!("{path}.operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    let key = term.text("/key");
-    for message in name_validation::qualified_name(key) {
-        errors.push(FieldError::invalid(format!("{path}.key"), key, message));
-    }
-    for (i, value) in values.iter().filter_map(Value::as_str).enumerate() {
-        for message in name_validation::label_value(value) {
-            errors.push(FieldError::invalid(
-                format!("{path}.values[{i}]"),
-                value,
-                message,
-            ));
-        }
-    }
-    errors
+    validate_label_selector_json(selector, &Path::from(path))
 }
 
 /// Whether a selector has no requirements, so it matches all objects.
@@ -77,26 +30,8 @@ pub fn is_empty_selector(selector: &Value) -> bool {
 /// Whether a `LabelSelector` matches labels. A null selector matches nothing, an empty one matches
 /// everything.
 pub fn selector_matches(selector: &Value, labels: &Value) -> bool {
-    if !selector.is_object() {
-        return false;
-    }
-    let empty = Map::new();
-    let labels = labels.as_object().unwrap_or(&empty);
-    let equal = selector
-        .entries("/matchLabels")
-        .all(|(k, v)| labels.get(k) == Some(v));
-    equal
-        && selector.list("/matchExpressions").iter().all(|term| {
-            let value = labels.get(term.text("/key"));
-            let among = || value.is_some_and(|v| term.list("/values").contains(v));
-            match term.text("/operator") {
-                "In" => among(),
-                "NotIn" => !among(),
-                "Exists" => value.is_some(),
-                "DoesNotExist" => value.is_none(),
-                _ => false,
-            }
-        })
+    let label = |key: &str| labels.get(key).and_then(Value::as_str);
+    selector.is_object() && LabelSelector::from_object(selector).matches(label)
 }
 
 /// A label selector as Go prints the struct: `matchLabels` before `matchExpressions`.

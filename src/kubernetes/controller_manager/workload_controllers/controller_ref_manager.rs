@@ -13,9 +13,9 @@ use kueue_lab_codec::Codec;
 use kueue_lab_controller_runtime::{Api, controller_of, controller_reference};
 use serde_json::{Value, json};
 
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::Informer;
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 /// Informer index of objects without a controller, by namespace.
 pub(crate) const UNCONTROLLED: &str = "uncontrolled";

@@ -10,12 +10,12 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
 use kueue_lab_controller_runtime::{Api, BucketRateLimiter, Context, Informer};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods;
 
 /// Creates and deletes pods for one controller.
 #[derive(Clone)]

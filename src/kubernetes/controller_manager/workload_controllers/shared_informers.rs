@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::controller_ref_manager;
 use super::controller_ref_manager::{NamespacedObject, UNCONTROLLED};
-use kueue_lab_component_helpers::event_recorder::EventRecorder;
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
-use kueue_lab_component_helpers::resource_claims;
 use kueue_lab_controller_runtime::{Api, Context, Informer, InformerBuilder};
+use kueue_lab_controller_utils::event_recorder::EventRecorder;
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
+use kueue_lab_controller_utils::resource_claims;
 
 /// The shared objects of the controllers: one informer per kind, one event recorder.
 #[derive(Clone)]

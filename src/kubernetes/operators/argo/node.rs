@@ -10,7 +10,7 @@ use super::super::child_objects::{items, text_of};
 use super::super::observed::{Observed, parse_timestamp};
 use super::super::substitution::{Brackets, Variables, substitute};
 use super::node_pod::{is_pod_of, node_id, node_pod};
-use kueue_lab_component_helpers::pods::{is_active, phase};
+use kueue_lab_controller_utils::pods::{is_active, phase};
 
 const BRACKETS: Brackets = Brackets {
     open: "{{",

@@ -7,7 +7,7 @@ use super::super::child_objects::{
     copy_entries, copy_fields, items, set_annotations, set_labels, text_of,
 };
 use super::super::observed::Observed;
-use kueue_lab_component_helpers::template_hash::fnv32a;
+use kueue_lab_controller_utils::template_hash::fnv32a;
 
 /// The executor in the containers of a pod.
 const EXECUTOR: &str = "/var/run/argo/argoexec";

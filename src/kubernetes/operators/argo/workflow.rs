@@ -10,8 +10,8 @@ use super::super::observed::{Observed, parse_timestamp};
 use super::super::plan::{ChildReference, Plan};
 use super::super::substitution::Variables;
 use super::node::{Nodes, Phase};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{is_deleting, is_terminal};
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{is_deleting, is_terminal};
 
 /// Reconciles a Workflow.
 pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {

@@ -10,8 +10,8 @@ use super::super::{job_status, suspended_job};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::delete_pods;
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{is_deleting, is_ready, is_terminal, phase};
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{is_deleting, is_ready, is_terminal, phase};
 
 /// The value of the label `operator-name`.
 const OPERATOR: &str = "mpi-operator";

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::observed::{Observed, parse_timestamp};
 use super::super::plan::{ChildReference, Plan};
-use kueue_lab_component_helpers::pods::{is_deleting, is_terminal};
+use kueue_lab_controller_utils::pods::{is_deleting, is_terminal};
 
 /// Deletes pods of a finished job by `cleanPodPolicy`, and the job after its TTL.
 pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan: &mut Plan) {

@@ -11,8 +11,8 @@ use super::super::plan::{ChildReference, Plan};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::{clean_up, delete_pods};
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{is_deleting, phase};
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{is_deleting, phase};
 
 /// Exit codes from which on `restartPolicy: ExitCode` restarts a pod.
 const RETRYABLE_EXIT_CODE: i32 = 128;

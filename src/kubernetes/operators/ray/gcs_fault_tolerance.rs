@@ -13,7 +13,7 @@ use super::super::job_status;
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, Plan};
 use super::ray_pods::{GROUP, HEAD_GROUP, NODE_TYPE, head_pod};
-use kueue_lab_component_helpers::pods::is_deleting;
+use kueue_lab_controller_utils::pods::is_deleting;
 
 /// The finalizer of a RayCluster whose storage namespace in Redis is cleaned up after its deletion.
 const FINALIZER: &str = "ray.io/gcs-ft-redis-cleanup-finalizer";

@@ -12,7 +12,7 @@ use super::super::plan::{ChildReference, Plan};
 use super::DISABLE_HEAD_RESTART;
 use super::gcs_fault_tolerance;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
-use kueue_lab_component_helpers::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
+use kueue_lab_controller_utils::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
 use kueue_lab_quantity::Quantity;
 
 /// Reconciles a RayCluster.
@@ -123,7 +123,7 @@ fn status(cluster: &Observed<'_>) -> Value {
     status["minWorkerReplicas"] = json!(total("minReplicas", 0));
     status["maxWorkerReplicas"] = json!(total("maxReplicas", i32::MAX as usize));
     status["readyWorkerReplicas"] = json!(workers().filter(|pod| is_ready(pod)).count());
-    let phase = |pod: &Pod| kueue_lab_component_helpers::pods::phase(pod).to_owned();
+    let phase = |pod: &Pod| kueue_lab_controller_utils::pods::phase(pod).to_owned();
     let available = workers().filter(|pod| phase(pod) == "Running").count();
     status["availableWorkerReplicas"] = json!(available);
     for (field, amount) in desired_resources(spec) {

@@ -16,8 +16,8 @@ use super::{
     DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster,
     submitter,
 };
-use kueue_lab_component_helpers::event_recorder::NewEvent;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
 
 /// The length of the random part of names.
 const SUFFIX: usize = 5;

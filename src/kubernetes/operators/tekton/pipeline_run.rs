@@ -16,8 +16,8 @@ use super::run_status::{
     finish, may_be_resolved, outcome, reason, remaining_time, set_running, start,
 };
 use super::{API_VERSION, DEFAULT_TIMEOUT, MANAGED_BY, parameters, task_run};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
 
 /// The time between two attempts to find the Pipeline.
 const RESOLUTION_RETRY: Duration = Duration::from_millis(500);

@@ -14,9 +14,9 @@ use super::super::substitution::substitute;
 use super::run_status::{finish, may_be_resolved, outcome, remaining_time, set_running, start};
 use super::task_pod::task_pod;
 use super::{DEFAULT_TIMEOUT, parameters};
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods::{condition, is_deleting, is_terminal, phase};
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods::{condition, is_deleting, is_terminal, phase};
 
 /// `spec.status` of a cancelled TaskRun.
 pub(super) const CANCELLED: &str = "TaskRunCancelled";

@@ -12,7 +12,7 @@ use super::device_pools::DeviceId;
 use super::device_selection::{Alternative, Candidate, DeviceSelection, MAX_RESULTS, Request};
 use super::dra_manager::DraManager;
 use super::shared_counters::AvailableCounters;
-use kueue_lab_component_helpers::device_taints::tolerates_taint;
+use kueue_lab_component_helpers::toleration::tolerates_device_taint;
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// How many devices are tried on a node. Upstream stops after 10 seconds.
@@ -196,7 +196,9 @@ impl<'a> Search<'a> {
         let mut untolerated = taints.filter(|taint| {
             let tolerations = wanted.tolerations.into_iter().flatten();
             matches!(&*taint.effect, "NoSchedule" | "NoExecute")
-                && !tolerations.into_iter().any(|t| tolerates_taint(t, taint))
+                && !tolerations
+                    .into_iter()
+                    .any(|t| tolerates_device_taint(t, taint))
         });
         is_free
             && untolerated.next().is_none()

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::super::NodeInfo;
 use kueue_lab_cel::{CelSelector, Evaluator};
-use kueue_lab_component_helpers::selector::node_term;
+use kueue_lab_component_helpers::node_affinity;
 
 /// How many expressions a slice keeps the results of.
 const MAX_CACHED_EXPRESSIONS: usize = 64;
@@ -106,8 +106,7 @@ fn node_matches(
 
 /// Whether a node selector matches a node.
 pub(super) fn selector_matches(selector: &NodeSelector, node: &NodeInfo) -> bool {
-    let mut terms = selector.node_selector_terms.iter();
-    terms.any(|term| node_term(term, &node.name, node.labels()))
+    node_affinity::NodeSelector::of(selector).matches(&node.name, node.labels()) == Ok(true)
 }
 
 /// The slices of the latest generation of a pool.

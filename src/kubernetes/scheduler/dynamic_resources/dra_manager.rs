@@ -11,8 +11,8 @@ use serde_json::json;
 use super::consumable_capacity::SharedDevice;
 use super::device_pools::{DeviceId, DevicePools};
 use super::extended_resources::{classes_of_extended_resources, is_special_claim_of};
-use kueue_lab_component_helpers::resource_claims::{allocation, claim_name, is_for_pod, of_pod};
 use kueue_lab_controller_runtime::ObjectKey;
+use kueue_lab_controller_utils::resource_claims::{allocation, claim_name, is_for_pod, of_pod};
 use kueue_lab_quantity::Quantity;
 
 /// The latest objects, and the allocations that are being written.

@@ -10,8 +10,8 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt;
 
-use kueue_lab_component_helpers::resource_claims::owning_pod;
-use kueue_lab_component_helpers::resources::is_sidecar;
+use kueue_lab_component_helpers::resource::is_restartable_init_container;
+use kueue_lab_controller_utils::resource_claims::owning_pod;
 use kueue_lab_quantity::Quantity;
 
 /// The prefix of the extended resource that each DeviceClass backs.
@@ -101,7 +101,7 @@ impl ExtendedRequests {
         resources: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Self {
         let init = spec.init_containers.iter().flatten();
-        let init = init.map(|container| (container, !is_sidecar(container)));
+        let init = init.map(|container| (container, !is_restartable_init_container(container)));
         let others = spec.containers.iter().map(|container| (container, false));
         let containers: Vec<(&Container, bool)> = init.chain(others).collect();
         let mut all = Self::default();

@@ -12,7 +12,7 @@ use super::allocator::allocate;
 use super::device_pools::selector_matches;
 use super::extended_resources::{ExtendedRequests, special_claim};
 use super::{ClaimToBind, DraManager};
-use kueue_lab_component_helpers::resource_claims::{allocation, is_reserved_for_pod, reserved_for};
+use kueue_lab_controller_utils::resource_claims::{allocation, is_reserved_for_pod, reserved_for};
 
 /// The reason that a node is infeasible.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

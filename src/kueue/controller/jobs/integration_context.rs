@@ -15,8 +15,8 @@ use crate::{ControllerContext, informers};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_component_helpers::label_selector::{Labels, Selector};
 use kueue_lab_controller_runtime::ObjectKey;
-use kueue_lab_engine::kube::label_selector::{Labels, Selector};
 use kueue_lab_engine::messages::EventType;
 use kueue_lab_engine::workload::predicates;
 

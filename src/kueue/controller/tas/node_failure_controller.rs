@@ -23,9 +23,11 @@ use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, PodSetAssignment, UnhealthyNode, Workload};
+use kueue_lab_component_helpers::toleration::{
+    ComparisonOperators, is_scheduling_taint, tolerates_taint,
+};
 use kueue_lab_controller_runtime::api_errors::ignore_not_found;
 use kueue_lab_controller_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
-use kueue_lab_engine::kube::taints::{is_scheduling_taint, tolerates};
 use kueue_lab_engine::messages::EventType;
 use kueue_lab_engine::status::Eviction;
 use kueue_lab_engine::topology_assignment::assigned_node_names;
@@ -314,7 +316,11 @@ impl NodeReconciler<'_> {
             .filter(|taint| is_scheduling_taint(taint))
         {
             for set in &sets {
-                let fitting = || set.iter().filter(|t| tolerates(t, taint));
+                let fitting = || {
+                    let comparison = ComparisonOperators::Enabled;
+                    set.iter()
+                        .filter(move |t| tolerates_taint(t, taint, comparison))
+                };
                 if fitting().next().is_none() {
                     return TaintToleration::Untolerated;
                 }

@@ -10,13 +10,13 @@ use super::hierarchy::HierarchyNodeId;
 use super::local_queue::LocalQueueUsage;
 use super::preemption_policies::PreemptionPolicies;
 use crate::hash_map::FastHashMap;
-use crate::kube::label_selector::Selector;
 use crate::resources::{FlavorName, FlavorResourceQuantities, ResourceName};
 use crate::workload::{LocalQueueKey, QueueOrderKey, WorkloadKey};
 use kueue_lab_api::v1beta2::{
     AdmissionMode, ClusterQueueSpec, FlavorFungibility, FlavorFungibilityPolicy,
     ResourceGroup as ApiResourceGroup,
 };
+use kueue_lab_component_helpers::label_selector::Selector;
 
 /// A resource group: resources that are assigned the same flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Cache;
 use super::hierarchy::CohortHasCycle;
 use super::object_updates::QueueNames;
-use crate::kube::label_selector::Labels;
+use kueue_lab_component_helpers::label_selector::Labels;
 
 impl Cache {
     fn names(&self, keep: impl Fn(&super::ClusterQueue) -> bool) -> QueueNames {

@@ -20,12 +20,12 @@ use super::preemption_policies::PreemptionPolicies;
 use super::resource_node::Quota;
 use crate::config::EngineConfig;
 use crate::fair_weight::fair_weight;
-use crate::kube::label_selector::{Selector, SelectorError};
 use crate::resources::{Decimal, FlavorResourceId, ResourceName, amount_from_quantity};
 use crate::workload::Info;
 use kueue_lab_api::v1beta2::{
     self as api, AdmissionCheck, Cohort, ResourceFlavor, StopPolicy, Topology,
 };
+use kueue_lab_component_helpers::label_selector::{Selector, SelectorError};
 
 /// The error of an update of the cache, which failed or was applied in part.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::feature_gates::Gates;
-use crate::kube::label_selector::Selector;
 use crate::workload::predicates;
 use crate::workload::validate_admissibility::validate_admissibility;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
+use kueue_lab_component_helpers::label_selector::Selector;
 use kueue_lab_reason::InadmissibleCause as Cause;
 
 /// The reason that the queue of a workload makes it inadmissible.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Engine, order_context};
 use crate::cache::QueueNames;
-use crate::kube::label_selector::Labels;
+use kueue_lab_component_helpers::label_selector::Labels;
 
 /// The batch period of Node changes.
 const NODE_DELAY: SignedDuration = SignedDuration::from_secs(1);

@@ -9,11 +9,11 @@ use super::assignment::AssignmentStatus;
 use super::resource_attempt::FlavorMismatch;
 use super::tas_flavor_assigner::check_pod_set_and_flavor_match_for_tas;
 use crate::cache::{HierarchyNodeId, ResourceGroup};
-use crate::kube::node_affinity::RequiredNodeAffinity;
 use crate::kube::taints::{find_untolerated, untolerated_taint};
 use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
+use kueue_lab_component_helpers::node_affinity::RequiredNodeAffinity;
 use kueue_lab_reason::{AssignmentError, FlavorReason};
 
 /// The reason that pod sets cannot use a flavor: as status for messages, and as data.
@@ -72,7 +72,7 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
             };
             return Some(IneligibleFlavor::new(reason, mismatch));
         }
-        match RequiredNodeAffinity::restricted_to(spec, labels).matches(labels) {
+        match RequiredNodeAffinity::restricted_to(spec, labels).matches("", labels) {
             Ok(true) => {}
             Ok(false) => {
                 let reason = FlavorReason::NodeAffinityMismatch {
@@ -85,7 +85,7 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
                 ));
             }
             Err(e) => {
-                let error = e.to_string();
+                let error = e;
                 return Some(IneligibleFlavor {
                     status: AssignmentStatus {
                         reasons: Vec::new(),

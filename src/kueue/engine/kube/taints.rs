@@ -1,47 +1,18 @@
-//! Taints and tolerations.
+//! Taints of flavors and nodes, as Kueue tolerates and names them.
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
+use kueue_lab_component_helpers::toleration::{
+    ComparisonOperators, find_matching_untolerated_taint,
+};
 use kueue_lab_reason::UntoleratedTaint;
 
-/// Whether the taint affects scheduling: NoSchedule or NoExecute.
-pub fn is_scheduling_taint(taint: &Taint) -> bool {
-    taint.effect == "NoSchedule" || taint.effect == "NoExecute"
-}
-
-/// Whether a toleration tolerates a taint, including the numeric operators `Lt` and `Gt`.
-pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let set = |s: &Option<String>| s.as_deref().filter(|s| !s.is_empty()).map(str::to_owned);
-    if set(&toleration.effect).is_some_and(|e| e != taint.effect) {
-        return false;
-    }
-    if set(&toleration.key).is_some_and(|k| k != taint.key) {
-        return false;
-    }
-    let value = toleration.value.as_deref().unwrap_or_default();
-    let taint_value = taint.value.as_deref().unwrap_or_default();
-    match toleration.operator.as_deref().unwrap_or_default() {
-        "" | "Equal" => value == taint_value,
-        "Exists" => true,
-        "Lt" => numbers(value, taint_value).is_some_and(|(wanted, is)| is < wanted),
-        "Gt" => numbers(value, taint_value).is_some_and(|(wanted, is)| is > wanted),
-        _ => false,
-    }
-}
-
-fn numbers(toleration: &str, taint: &str) -> Option<(i64, i64)> {
-    Some((toleration.parse().ok()?, taint.parse().ok()?))
-}
-
-/// The first scheduling taint that none of the tolerations tolerates.
+/// The first taint that affects scheduling and that none of the tolerations tolerates.
 pub(crate) fn find_untolerated<'t, 'o>(
     taints: &'t [Taint],
     tolerations: impl Iterator<Item = &'o Toleration> + Clone,
 ) -> Option<&'t Taint> {
-    taints
-        .iter()
-        .filter(|t| is_scheduling_taint(t))
-        .find(|taint| !tolerations.clone().any(|t| tolerates(t, taint)))
+    find_matching_untolerated_taint(taints, tolerations, ComparisonOperators::Enabled)
 }
 
 /// A taint as a reason names it.
@@ -58,64 +29,21 @@ pub fn untolerated_taint(taint: &Taint) -> UntoleratedTaint {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn taint(key: &str, value: &str, effect: &str) -> Taint {
-        Taint {
-            key: key.into(),
-            value: Some(value.into()),
-            effect: effect.into(),
-            time_added: None,
-        }
-    }
-
-    fn toleration(key: &str, operator: &str, value: &str) -> Toleration {
-        Toleration {
-            key: Some(key.into()),
-            operator: Some(operator.into()),
-            value: Some(value.into()),
-            ..Default::default()
-        }
-    }
+    use serde_json::json;
 
     #[test]
-    fn operators() {
-        let t = taint("gpu", "5", "NoSchedule");
-        for (op, value, want) in [
-            ("", "5", true),
-            ("Equal", "6", false),
-            ("Exists", "", true),
-            ("Lt", "10", true),
-            ("Lt", "5", false),
-            ("Gt", "3", true),
-            ("Gt", "x", false),
-            ("Near", "5", false),
-        ] {
-            assert_eq!(
-                tolerates(&toleration("gpu", op, value), &t),
-                want,
-                "{op} {value}"
-            );
+    fn comparison_operators_are_evaluated() {
+        let taints = json!([{"key": "gpu", "value": "5", "effect": "NoSchedule"}]);
+        let taints: Vec<Taint> = serde_json::from_value(taints).unwrap();
+        for (operator, untolerated) in [("Lt", false), ("Gt", true)] {
+            let toleration = json!({"key": "gpu", "operator": operator, "value": "6"});
+            let toleration: Toleration = serde_json::from_value(toleration).unwrap();
+            let found = find_untolerated(&taints, [&toleration].into_iter());
+            assert_eq!(found.is_some(), untolerated, "{operator}");
         }
-        assert!(tolerates(
-            &Toleration {
-                operator: Some("Exists".into()),
-                ..Default::default()
-            },
-            &t
-        ));
-    }
-
-    #[test]
-    fn prefer_no_schedule_does_not_affect_scheduling() {
-        let taints = [
-            taint("a", "b", "PreferNoSchedule"),
-            taint("spot", "", "NoSchedule"),
-        ];
-        let none: [Toleration; 0] = [];
-        assert_eq!(find_untolerated(&taints, none.iter()).unwrap().key, "spot");
         assert_eq!(
-            untolerated_taint(&taints[1]).to_string(),
-            "{spot  NoSchedule <nil>}"
+            untolerated_taint(&taints[0]).to_string(),
+            "{gpu 5 NoSchedule <nil>}"
         );
     }
 }

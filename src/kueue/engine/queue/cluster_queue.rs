@@ -17,13 +17,13 @@ use crate::afs::AfsUsageLedger;
 use crate::cluster_objects::ClusterObjects;
 use crate::concurrent_admission;
 use crate::config::EngineConfig;
-use crate::kube::label_selector::Selector;
 use crate::workload::{
     AssignmentClusterQueueState, EquivalenceHash, Info, LocalQueueKey, QueueOrderKey, WorkloadKey,
     predicates,
 };
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{AdmissionMode, ClusterQueueSpec, QueueingStrategy, Workload};
+use kueue_lab_component_helpers::label_selector::Selector;
 
 /// The workload whose preemptions are in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]

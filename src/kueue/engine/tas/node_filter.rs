@@ -6,16 +6,15 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{NodeAffinity, Taint, Toleration};
 
-use super::label_validation;
-use super::node_affinity_terms::{
-    PreferredTerms, RequiredTerms, describe_preferred, describe_required,
-};
+use super::node_affinity_text::{describe_preferred, describe_required};
 use super::nodes_cache::NodeInfo;
 use super::pod_set_requests::TasPodSetRequests;
 use super::topology_tree::{Leaf, TopologyTree};
-use crate::kube::label_selector::Labels;
 use crate::kube::taints::find_untolerated;
 use kueue_lab_api::v1beta2::PodSetUpdate;
+use kueue_lab_component_helpers::label_selector::Labels;
+use kueue_lab_component_helpers::node_affinity::{NodeSelector, PreferredSchedulingTerms};
+use kueue_lab_component_helpers::{key_error, value_error};
 use kueue_lab_reason::TasExclusionStats;
 use kueue_lab_reason::TasFailure;
 
@@ -24,8 +23,8 @@ use kueue_lab_reason::TasFailure;
 pub(super) struct NodeFilter {
     tolerations: Vec<Toleration>,
     selector: Labels,
-    required: Option<RequiredTerms>,
-    preferred: Option<PreferredTerms>,
+    required: Option<NodeSelector>,
+    preferred: Option<PreferredSchedulingTerms>,
     key: String,
 }
 
@@ -70,11 +69,12 @@ impl NodeFilter {
                 .as_ref()
         });
         if let Some(required) = required {
-            let parsed = RequiredTerms::parse(required);
-            filter.required = Some(parsed.map_err(|reason| TasFailure::InvalidAffinity {
-                affinity: describe_required(required),
-                reason,
-            })?);
+            let parsed = NodeSelector::of(required);
+            if let Some(reason) = parsed.error() {
+                let affinity = describe_required(required);
+                return Err(TasFailure::InvalidAffinity { affinity, reason });
+            }
+            filter.required = Some(parsed);
         }
         let preferred = affinity
             .filter(|_| respect_preferred)
@@ -84,7 +84,7 @@ impl NodeFilter {
             })
             .filter(|terms| !terms.is_empty());
         if let Some(preferred) = preferred {
-            let parsed = PreferredTerms::parse(preferred);
+            let parsed = PreferredSchedulingTerms::of(preferred);
             filter.preferred = Some(parsed.map_err(|reason| TasFailure::InvalidPreference {
                 terms: describe_preferred(preferred),
                 reason,
@@ -129,11 +129,15 @@ impl NodeFilter {
                 *exclusions.taints.entry(taint_text(taint)).or_default() += 1;
             } else if !self.selects(node) {
                 exclusions.node_selector += 1;
-            } else if self.required.as_ref().is_some_and(|r| !r.matches(node)) {
+            } else if !self.meets_required_affinity(node) {
                 exclusions.affinity += 1;
             } else {
                 leaves.push(leaf);
-                scores.extend(self.preferred.as_ref().map(|p| p.score(node)));
+                scores.extend(
+                    self.preferred
+                        .as_ref()
+                        .map(|p| p.score(&node.name, &node.labels)),
+                );
             }
         }
         NodeMatches {
@@ -141,6 +145,11 @@ impl NodeFilter {
             scores,
             exclusions,
         }
+    }
+
+    fn meets_required_affinity(&self, node: &NodeInfo) -> bool {
+        let required = self.required.as_ref();
+        required.is_none_or(|required| required.matches(&node.name, &node.labels) == Ok(true))
     }
 
     fn selects(&self, node: &NodeInfo) -> bool {
@@ -223,9 +232,9 @@ fn is_same(a: &Toleration, b: &Toleration) -> bool {
 
 fn check_selector(selector: &Labels) -> Result<(), TasFailure> {
     for (key, value) in selector {
-        let errors: Vec<String> = label_validation::key_error(key, "key")
+        let errors: Vec<String> = key_error(key, "key")
             .into_iter()
-            .chain(label_validation::value_error(key, value, "values[0]"))
+            .chain(value_error(key, value, "values[0]"))
             .collect();
         let reason = match errors.as_slice() {
             [] => continue,

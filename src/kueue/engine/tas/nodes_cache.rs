@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use crate::kube::label_selector::Labels;
-use crate::kube::taints::is_scheduling_taint;
 use crate::resources::Requests;
+use kueue_lab_component_helpers::label_selector::Labels;
+use kueue_lab_component_helpers::toleration::is_scheduling_taint;
 
 /// The data of a node.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,10 +16,10 @@ use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use super::tas_snapshots::{Checkpoint, TasSnapshots};
 use super::topology_tree::TopologyTree;
 use crate::feature_gates::Gates;
-use crate::kube::label_selector::Labels;
 use crate::resources::{FlavorName, Requests};
 use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{HOSTNAME_LABEL, ResourceFlavor, Topology};
+use kueue_lab_component_helpers::label_selector::Labels;
 
 /// A ResourceFlavor with a topology name.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::predicates::namespace;
 use crate::cluster_objects::ClusterObjects;
-use crate::kube::label_selector::Selector;
 use crate::kube::limit_range::{aggregate, requests_above_limits};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_component_helpers::label_selector::Selector;
 use kueue_lab_reason::InadmissibleCause;
 
 /// Containers of the Workload whose requests exceed their limits.

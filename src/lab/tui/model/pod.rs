@@ -1,13 +1,14 @@
 //! Pods: requests, node, and Workload.
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-use super::meta::{Meta, Requests, add_requests, requests_of};
+use super::meta::{Meta, Requests};
 use super::{ObjectKey, Row};
-use crate::text::{Amount, sanitize};
+use crate::text::sanitize;
 use kueue_lab_api::constants::{
     POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, WORKLOAD_ANNOTATION,
 };
+use kueue_lab_component_helpers::resource;
 
 /// A pod.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,48 +92,20 @@ impl Row for PodRow {
     }
 }
 
-/// The effective requests of a pod: the larger of containers plus sidecars and of init containers,
-/// plus the pod overhead. Limits count where requests are missing.
-pub(crate) fn pod_requests(spec: &PodSpec) -> Requests {
-    let mut running = Requests::new();
-    for container in &spec.containers {
-        add_requests(&mut running, &container_requests(container), 1);
-    }
-    let mut sidecars = Requests::new();
-    let mut starting = Requests::new();
-    for init in spec.init_containers.iter().flatten() {
-        let own = container_requests(init);
-        let mut now = sidecars.clone();
-        add_requests(&mut now, &own, 1);
-        max_requests(&mut starting, &now);
-        if init.restart_policy.as_deref() == Some("Always") {
-            add_requests(&mut sidecars, &own, 1);
-        }
-    }
-    add_requests(&mut running, &sidecars, 1);
-    max_requests(&mut running, &starting);
-    if let Some(overhead) = &spec.overhead {
-        add_requests(&mut running, &requests_of(overhead), 1);
-    }
-    running
+/// The requests of a pod.
+fn pod_requests(spec: &PodSpec) -> Requests {
+    requests_of_resources(resource::pod_requests(spec))
 }
 
-/// The requests of a container.
-fn container_requests(container: &Container) -> Requests {
-    let Some(resources) = &container.resources else {
-        return Requests::new();
-    };
-    let mut out = requests_of(resources.limits.iter().flatten());
-    out.extend(requests_of(resources.requests.iter().flatten()));
-    out
+/// The requests of a pod of a template, whose limits count where requests are missing.
+pub(crate) fn pod_template_requests(spec: &PodSpec) -> Requests {
+    requests_of_resources(resource::pod_template_requests(spec))
 }
 
-/// Raises each amount to that of another list.
-fn max_requests(to: &mut Requests, at_least: &Requests) {
-    for (name, amount) in at_least {
-        let have = to.entry(name.clone()).or_insert(Amount::ZERO);
-        *have = (*have).max(*amount);
-    }
+fn requests_of_resources(list: resource::ResourceList<'_>) -> Requests {
+    list.into_iter()
+        .map(|(name, quantity)| (sanitize(name), quantity.into()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -140,23 +113,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::text::Amount;
 
     #[test]
-    fn a_pod_occupies_the_most_it_ever_needs() {
+    fn resources_of_the_pod_count_in_place_of_those_of_its_containers() {
         let spec: PodSpec = serde_json::from_value(json!({
-            "initContainers": [
-                {"name": "fetch", "resources": {"requests": {"cpu": "4"}}},
-                {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
-            ],
-            "containers": [
-                {"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2", "cpu": "8"}}},
-                {"name": "b", "resources": {"requests": {"cpu": "2"}}},
-            ],
+            "containers": [{"name": "a", "resources": {
+                "requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2", "cpu": "8"}}}],
+            "resources": {"requests": {"cpu": "4"}},
             "overhead": {"cpu": "250m"},
         }))
         .unwrap();
-        let requests = pod_requests(&spec);
-        assert_eq!(requests["cpu"], Amount::milli(4250));
-        assert_eq!(requests["nvidia.com/gpu"], Amount::units(2));
+        assert_eq!(pod_requests(&spec)["cpu"], Amount::milli(4250));
+        let template = pod_template_requests(&spec);
+        assert_eq!(template["cpu"], Amount::milli(4250));
+        assert_eq!(template["nvidia.com/gpu"], Amount::units(2));
     }
 }

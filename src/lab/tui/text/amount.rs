@@ -11,6 +11,16 @@ use kueue_lab_reason::resources::{Amount as QuotaAmount, ResourceName};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(i128);
 
+impl From<Quantity> for Amount {
+    fn from(quantity: Quantity) -> Self {
+        if quantity.is_integer() {
+            Self::units(quantity.value())
+        } else {
+            Self::milli(quantity.milli_value())
+        }
+    }
+}
+
 impl Amount {
     /// Zero.
     pub const ZERO: Self = Self(0);
@@ -27,11 +37,7 @@ impl Amount {
 
     /// Converts a quantity; an invalid quantity is zero.
     pub fn of(quantity: &Wire) -> Self {
-        match Quantity::parse(&quantity.0) {
-            Ok(q) if q.is_integer() => Self::units(q.value()),
-            Ok(q) => Self::milli(q.milli_value()),
-            Err(_) => Self::ZERO,
-        }
+        Quantity::parse(&quantity.0).map_or(Self::ZERO, Self::from)
     }
 
     /// Whether it is zero.

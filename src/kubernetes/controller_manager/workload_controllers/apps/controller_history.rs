@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::controller_ref_manager::NamespacedObject;
 use kueue_lab_codec::Codec;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
-use kueue_lab_component_helpers::template_hash;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_controller_runtime::{Api, Context, Informer, ObjectKey, controller_reference};
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
+use kueue_lab_controller_utils::template_hash;
 
 /// The label with the hash of a revision.
 const HASH: &str = "controller.kubernetes.io/hash";

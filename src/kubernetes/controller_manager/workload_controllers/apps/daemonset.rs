@@ -20,11 +20,11 @@ use super::statefulset::identity::{REVISION, revision_of};
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template};
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 const WORKERS: usize = 2;
 /// Maximum number of pods created or deleted per sync.

@@ -4,8 +4,8 @@
 use k8s_openapi::api::core::v1::{Node, PodSpec};
 use kube::ResourceExt;
 
-use kueue_lab_component_helpers::selector::node_term;
-use kueue_lab_component_helpers::taint_toleration::tolerated;
+use kueue_lab_component_helpers::node_affinity::RequiredNodeAffinity;
+use kueue_lab_component_helpers::toleration::{ComparisonOperators, tolerations_tolerate_taint};
 
 /// Taints that pods of DaemonSets tolerate.
 pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
@@ -19,25 +19,9 @@ pub(super) const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
 
 /// Whether a pod with this spec should run on the node.
 pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
-    let labels = node.labels();
     let name = node.name_any();
-    let selector = spec.node_selector.iter().flatten();
-    let selected = selector.fold(true, |all, (key, value)| {
-        all && labels.get(key) == Some(value)
-    });
-    let affinity = spec
-        .affinity
-        .as_ref()
-        .and_then(|a| a.node_affinity.as_ref());
-    let required = affinity.and_then(|a| {
-        a.required_during_scheduling_ignored_during_execution
-            .as_ref()
-    });
-    let accepted = required.is_none_or(|r| {
-        r.node_selector_terms
-            .iter()
-            .any(|t| node_term(t, &name, labels))
-    });
+    let affinity = RequiredNodeAffinity::of(spec);
+    let accepted = affinity.matches(&name, node.labels()) == Ok(true);
     let named = spec.node_name.as_deref().filter(|n| !n.is_empty());
     let taints = node
         .spec
@@ -48,7 +32,7 @@ pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
     let untolerated = taints.iter().any(|t| {
         t.effect != "PreferNoSchedule"
             && !DAEMON_TOLERATIONS.contains(&(t.key.as_str(), t.effect.as_str()))
-            && !tolerated(tolerations, t)
+            && !tolerations_tolerate_taint(tolerations.iter(), t, ComparisonOperators::Disabled)
     });
-    selected && accepted && !untolerated && named.is_none_or(|n| n == name)
+    accepted && !untolerated && named.is_none_or(|n| n == name)
 }

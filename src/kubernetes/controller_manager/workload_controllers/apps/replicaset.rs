@@ -14,12 +14,12 @@ use super::reconciler::{self, Reconciler};
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template};
 use kueue_lab_clock::whole_seconds;
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::api_errors::error_message;
 use kueue_lab_controller_runtime::{
     Api, BURST_REPLICAS, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 const WORKERS: usize = 5;
 

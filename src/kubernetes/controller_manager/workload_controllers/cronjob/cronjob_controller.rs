@@ -10,8 +10,6 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use super::sync_cron_job;
 use super::sync_cron_job::{CronJobPlan, ScheduledJob, sync_cron_job};
 use crate::workload_controllers::SharedInformers;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::api_errors::{
     error_message, is_conflict, is_namespace_terminating, is_not_found,
 };
@@ -19,6 +17,8 @@ use kueue_lab_controller_runtime::{
     Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
     controller_reference, object_reference,
 };
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 const WORKERS: usize = 2;
 /// Annotation of a Job with its scheduled time.

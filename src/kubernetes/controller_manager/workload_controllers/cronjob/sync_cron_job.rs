@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use crate::workload_controllers::job::conditions;
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::object_reference;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods;
 use kueue_lab_cron::Schedule;
 
 /// Maximum number of missed times that are enumerated; with more, the last one is used.

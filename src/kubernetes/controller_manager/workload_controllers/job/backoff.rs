@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::pods;
 
 const DEFAULT_JOB_POD_FAILURE_BACKOFF: Duration = Duration::from_secs(10);
 const MAX_JOB_POD_FAILURE_BACKOFF: Duration = Duration::from_secs(600);

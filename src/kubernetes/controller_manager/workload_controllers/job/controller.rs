@@ -17,12 +17,12 @@ use super::track_job_status::ManagedPods;
 use super::{CONTROLLER_NAME, JOB_TRACKING_FINALIZER};
 use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::pod_control::PodControl;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 /// Batch period for changes of pods.
 const SYNC_JOB_BATCH_PERIOD: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use super::{
     COMPLETION_INDEX, INDEX_FAILURES, INDEX_IGNORED_FAILURES, JOB_TRACKING_FINALIZER,
     pod_failure_policy,
 };
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::pods;
 
 /// The state of a Job during one sync.
 pub(super) struct SyncJobContext<'a> {

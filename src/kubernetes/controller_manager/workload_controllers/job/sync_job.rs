@@ -18,8 +18,8 @@ use super::sync_context::{
 };
 use super::{job_pod, pod_failure_policy, success_policy};
 use kueue_lab_clock::whole_seconds;
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::BURST_REPLICAS;
+use kueue_lab_controller_utils::pods;
 
 /// Maximum number of pods created or deleted per sync, so that a large Job does not starve small ones.
 const MAX_POD_CREATE_DELETE_PER_SYNC: usize = BURST_REPLICAS;

@@ -14,7 +14,7 @@ use super::backoff::Backoff;
 use super::sync_job::sync_job;
 use super::track_job_status::ManagedPods;
 use super::*;
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::pods;
 
 /// A Job with its pods; plans are applied at once.
 struct SimulatedJob {

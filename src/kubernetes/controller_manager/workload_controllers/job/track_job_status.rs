@@ -20,8 +20,8 @@ use super::sync_context::{SyncJobContext, is_indexed, is_pod_failed, is_suspende
 use super::sync_job::{FinishedCondition, SyncPlan};
 use super::{JOB_TRACKING_FINALIZER, pod_failure_policy};
 use kueue_lab_clock::whole_seconds;
-use kueue_lab_component_helpers::event_recorder::NewEvent;
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::event_recorder::NewEvent;
+use kueue_lab_controller_utils::pods;
 
 /// Maximum number of uncounted UIDs in the status.
 const MAX_UNCOUNTED_PODS: usize = 500;

@@ -12,8 +12,8 @@ use crate::jobs::generic_job::JobKind;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
+use kueue_lab_component_helpers::label_selector::Labels;
 use kueue_lab_controller_runtime::ObjectKey;
-use kueue_lab_engine::kube::label_selector::Labels;
 
 /// Labels of a namespace.
 async fn namespace_labels(env: &IntegrationContext, name: &str) -> Result<Labels, Denial> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{AdmissionRow, PodSetAssignmentRow, TopologyAssignmentRow, WorkloadState};
 use crate::model::condition::Conditions;
 use crate::model::meta::{Meta, Requests, add_requests, requests_of};
-use crate::model::pod::pod_requests;
+use crate::model::pod::pod_template_requests;
 use crate::model::{ObjectKey, Row};
 use crate::text::sanitize;
 use kueue_lab_api::constants::PRIORITY_BOOST_ANNOTATION;
@@ -266,7 +266,7 @@ fn pod_set_row(set: &PodSet) -> PodSetRow {
             .template
             .spec
             .as_ref()
-            .map(pod_requests)
+            .map(pod_template_requests)
             .unwrap_or_default(),
     }
 }

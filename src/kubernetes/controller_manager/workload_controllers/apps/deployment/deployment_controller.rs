@@ -13,13 +13,13 @@ use super::sync_deployment::DeploymentPlan;
 use super::{progress, status, sync_deployment};
 use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::api_errors::{error_message, is_not_found};
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, controller_of,
 };
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 const WORKERS: usize = 5;
 

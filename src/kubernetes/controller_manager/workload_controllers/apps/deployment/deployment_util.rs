@@ -9,9 +9,9 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
 use kueue_lab_component_helpers::int_or_percent::scaled_value_from_int_or_percent;
-use kueue_lab_component_helpers::pods;
-use kueue_lab_component_helpers::template_hash;
 use kueue_lab_controller_runtime::controller_reference;
+use kueue_lab_controller_utils::pods;
+use kueue_lab_controller_utils::template_hash;
 
 /// The label that distinguishes the pods of ReplicaSets.
 pub(super) const HASH: &str = "pod-template-hash";

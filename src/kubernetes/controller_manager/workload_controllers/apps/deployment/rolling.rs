@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::deployment_util::{self, available, replicas, size};
 use super::sync_deployment::{DeploymentPlan, cleanup_deployment, deployment_complete};
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::pods;
 
 /// Scales the new ReplicaSet up and old ones down within `maxSurge` and `maxUnavailable`.
 pub(super) fn rollout_rolling(

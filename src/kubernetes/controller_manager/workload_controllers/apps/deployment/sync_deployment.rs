@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use super::deployment_util::{self, available, replicas, size};
 use super::recreate::rollout_recreate;
 use super::rolling::rollout_rolling;
-use kueue_lab_component_helpers::pods;
+use kueue_lab_controller_utils::pods;
 
 /// The changes of one sync.
 #[derive(Clone, Debug, Default)]

@@ -18,10 +18,10 @@ use crate::workload_controllers::apps::controller_history::ControllerHistory;
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::apps::replicaset::min_next_availability_check;
 use crate::workload_controllers::pod_control::PodControl;
-use kueue_lab_component_helpers::event_recorder::{EventRecorder, NewEvent};
-use kueue_lab_component_helpers::pods::CONTROLLER_UID_INDEX;
 use kueue_lab_controller_runtime::api_errors::error_message;
 use kueue_lab_controller_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
+use kueue_lab_controller_utils::pods::CONTROLLER_UID_INDEX;
 
 const WORKERS: usize = 5;
 /// Time until the first pod of a new StatefulSet, after its revision is stored. A real control plane

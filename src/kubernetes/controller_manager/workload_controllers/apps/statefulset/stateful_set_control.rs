@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::identity::{ordinal, revision_of};
-use kueue_lab_component_helpers::pods;
 use kueue_lab_controller_runtime::BURST_REPLICAS;
+use kueue_lab_controller_utils::pods;
 
 /// One change of a pod.
 #[derive(Clone, Debug)]

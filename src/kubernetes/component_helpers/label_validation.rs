@@ -3,10 +3,10 @@
 //! The pod template of a Workload is not validated as a pod, so its node selector may have invalid
 //! labels. Must not depend on what the labels are for.
 
-use kueue_lab_api::name_validation::{label_value, qualified_name};
+use kueue_lab_field::name_validation::{label_value, qualified_name};
 
 /// The field error of an invalid label key, on `path`.
-pub(super) fn key_error(key: &str, path: &str) -> Option<String> {
+pub fn key_error(key: &str, path: &str) -> Option<String> {
     let problems = qualified_name(key);
     (!problems.is_empty()).then(|| {
         let all = problems.join("; ");
@@ -15,7 +15,7 @@ pub(super) fn key_error(key: &str, path: &str) -> Option<String> {
 }
 
 /// The field error of an invalid label value, on `path`.
-pub(super) fn value_error(key: &str, value: &str, path: &str) -> Option<String> {
+pub fn value_error(key: &str, value: &str, path: &str) -> Option<String> {
     let problems = label_value(value);
     (!problems.is_empty()).then(|| {
         let all = problems.join("; ");
