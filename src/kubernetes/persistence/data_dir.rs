@@ -61,9 +61,12 @@ impl DataDir {
         create_dir(path)?;
         check_entries(path)?;
         let lock = Arc::new(DirectoryLock::acquire(path)?);
-        let cluster = check_files(path)?;
-        let is_new = cluster.is_none();
-        let credentials = credentials(path, is_new)?;
+        let found = check_files(path)?;
+        let is_new = found.is_none();
+        let (cluster, credentials) = match found {
+            Some((cluster, credentials)) => (cluster, credentials),
+            None => (ClusterFile::default(), new_credentials(path)?),
+        };
         let objects = path.join(OBJECTS_FILE);
         if is_new {
             create_database(&objects)?;
@@ -74,7 +77,7 @@ impl DataDir {
         let (database, state, last_time) = opened.map_err(|e| database_error(&objects, e))?;
         let mut dir = Self {
             path: path.to_owned(),
-            cluster: cluster.unwrap_or_default(),
+            cluster,
             credentials,
             last_time,
             content: Some((database, state)),
@@ -220,12 +223,12 @@ fn check_entries(path: &Path) -> Result<(), DataDirError> {
     private.map_err(DataDirError::io(path))
 }
 
-/// The content of `cluster.json`; `None` for a directory that has never served a request.
+/// The content of `cluster.json`, and the credentials; `None` for a directory that has never served a request.
 ///
 /// # Errors
 /// [`DataDirError::Damaged`] with all files that are missing or damaged. The database of a directory whose
 /// other files are complete is verified when it is opened.
-fn check_files(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
+fn check_files(dir: &Path) -> Result<Option<(ClusterFile, Credentials)>, DataDirError> {
     let mut damaged = Vec::new();
     let cluster = found_or_damaged(read_cluster_file(dir), &mut damaged)?;
     let objects = dir.join(OBJECTS_FILE);
@@ -246,10 +249,10 @@ fn check_files(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
         );
         damaged.insert(0, DamagedFile::new(&dir.join(CLUSTER_FILE), reason));
     }
-    found_or_damaged(read_credentials(dir), &mut damaged)?;
+    let credentials = found_or_damaged(read_credentials(dir), &mut damaged)?;
     found_or_damaged(check_database(&objects), &mut damaged)?;
     if damaged.is_empty() {
-        return Ok(cluster.flatten());
+        return Ok(cluster.flatten().zip(credentials));
     }
     let is_reported = |file: &Path| damaged.iter().any(|d| d.is_at(file));
     if !is_reported(&objects) {
@@ -290,10 +293,10 @@ fn read_cluster_file(dir: &Path) -> Result<Option<ClusterFile>, DataDirError> {
     Ok(Some(file))
 }
 
-/// The credentials of a directory; those of a new one are generated.
-fn credentials(dir: &Path, is_new: bool) -> Result<Credentials, DataDirError> {
+/// The credentials of a new directory; they are generated unless an earlier start has stored them.
+fn new_credentials(dir: &Path) -> Result<Credentials, DataDirError> {
     let path = dir.join(CREDENTIALS_FILE);
-    if is_new && !path.exists() {
+    if !path.exists() {
         let credentials = Credentials::generate()?;
         write_json(&path, &credentials)?;
         return Ok(credentials);
