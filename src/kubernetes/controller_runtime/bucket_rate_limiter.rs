@@ -5,59 +5,45 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use parking_lot::Mutex;
+
+use super::token_bucket::TokenBucket;
 
 /// The largest number of objects that one reconcile creates or deletes for a count, as `BurstReplicas` of the
 /// ReplicaSet controller and `MaxPodCreateDeletePerSync` of the Job controller; later reconciles continue.
 pub const BURST_REPLICAS: usize = 500;
 
 /// Tokens and tokens per second of one owner. kube-controller-manager sends 20 requests per second by default.
-const OWNER: Bucket = Bucket {
-    burst: BURST_REPLICAS as u32,
-    qps: 20,
-};
+const OWNER: TokenBucket = TokenBucket::new(OWNER_QPS, BURST_REPLICAS as u32);
+const OWNER_QPS: u32 = 20;
 /// Those of all owners of a controller together.
-const ALL_OWNERS: Bucket = Bucket {
-    burst: 5_000,
-    qps: 500,
-};
+const ALL_OWNERS: TokenBucket = TokenBucket::new(500, 5_000);
 /// The number of owners above which those with full buckets are forgotten.
 const MAX_IDLE_OWNERS: usize = 1_024;
 
-/// A token bucket, client-go's `flowcontrol.NewTokenBucketRateLimiter`.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    burst: u32,
-    qps: u32,
+/// The time until a bucket is full that is full at a time.
+fn full_in(full_at: Option<Timestamp>, now: Timestamp) -> Duration {
+    let left = full_at.map(|full_at| full_at.duration_since(now));
+    left.and_then(|left| left.try_into().ok())
+        .unwrap_or(Duration::ZERO)
 }
 
-impl Bucket {
-    /// The time in which `tokens` are added.
-    fn time_of(self, tokens: usize) -> SignedDuration {
-        let tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
-        let nanoseconds = tokens.saturating_mul(1_000_000_000 / i64::from(self.qps));
-        SignedDuration::from_nanos(nanoseconds)
-    }
+/// The tokens of a bucket that is full at a time.
+fn tokens(bucket: TokenBucket, full_at: Option<Timestamp>, now: Timestamp) -> usize {
+    bucket.tokens(full_in(full_at, now)) as usize
+}
 
-    /// The tokens of a bucket that is full at a time.
-    fn tokens(self, full_at: Option<Timestamp>, now: Timestamp) -> usize {
-        let Some(full_at) = full_at else {
-            return self.burst as usize;
-        };
-        let missing = full_at.duration_since(now);
-        let missing = missing.max(SignedDuration::ZERO).as_nanos() * i128::from(self.qps);
-        // Rounded up: only whole tokens count.
-        let missing = usize::try_from((missing + 999_999_999) / 1_000_000_000);
-        (self.burst as usize).saturating_sub(missing.unwrap_or(usize::MAX))
-    }
-
-    /// When the bucket is full again after taking tokens.
-    fn take(self, full_at: Option<Timestamp>, tokens: usize, now: Timestamp) -> Timestamp {
-        let from = full_at.map_or(now, |full_at| full_at.max(now));
-        let full_at = from.checked_add(self.time_of(tokens));
-        full_at.unwrap_or(Timestamp::MAX)
-    }
+/// When a bucket is full again after taking tokens.
+fn take(
+    bucket: TokenBucket,
+    full_at: Option<Timestamp>,
+    tokens: usize,
+    now: Timestamp,
+) -> Timestamp {
+    let from = full_at.map_or(now, |full_at| full_at.max(now));
+    let full_at = from.checked_add(bucket.time_of(tokens));
+    full_at.unwrap_or(Timestamp::MAX)
 }
 
 /// Limits the objects that a controller creates for the counts of its owners: each owner gets
@@ -90,8 +76,8 @@ impl<K: Eq + Hash + Clone> BucketRateLimiter<K> {
     /// How many objects may be created for `owner` now.
     pub fn available(&self, owner: &K, now: Timestamp) -> usize {
         let state = self.state.lock();
-        let own = OWNER.tokens(state.owners.get(owner).copied(), now);
-        own.min(ALL_OWNERS.tokens(state.all, now))
+        let own = tokens(OWNER, state.owners.get(owner).copied(), now);
+        own.min(tokens(ALL_OWNERS, state.all, now))
     }
 
     /// Counts objects that were created for `owner`.
@@ -100,9 +86,9 @@ impl<K: Eq + Hash + Clone> BucketRateLimiter<K> {
             return;
         }
         let mut state = self.state.lock();
-        let full_at = OWNER.take(state.owners.get(owner).copied(), created, now);
+        let full_at = take(OWNER, state.owners.get(owner).copied(), created, now);
         state.owners.insert(owner.clone(), full_at);
-        state.all = Some(ALL_OWNERS.take(state.all, created, now));
+        state.all = Some(take(ALL_OWNERS, state.all, created, now));
         if state.owners.len() > MAX_IDLE_OWNERS && state.owners.len().is_power_of_two() {
             state.owners.retain(|_, full_at| *full_at > now);
         }
@@ -111,9 +97,9 @@ impl<K: Eq + Hash + Clone> BucketRateLimiter<K> {
     /// When more objects may be created for `owner` than now: a second's tokens at once, so that a large count
     /// does not reconcile for each object.
     pub fn retry_after(&self, owner: &K, now: Timestamp) -> Duration {
-        let wanted = OWNER.qps as usize;
+        let wanted = OWNER_QPS as usize;
         let missing = wanted.saturating_sub(self.available(owner, now));
-        OWNER.time_of(missing).unsigned_abs()
+        OWNER.time_of(missing)
     }
 
     /// Forgets an owner that does not exist anymore.

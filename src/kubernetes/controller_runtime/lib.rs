@@ -19,6 +19,7 @@ mod rate_limiter;
 mod raw_informer;
 mod raw_object;
 mod tasks;
+mod token_bucket;
 mod watch_backoff;
 mod watch_pace;
 mod watcher;
@@ -40,5 +41,6 @@ pub use object_references::{controller_of, controller_reference, object_referenc
 pub use ordered_watch::OrderedWatch;
 pub use raw_informer::ObservedWrite;
 pub use tasks::Tasks;
+pub use token_bucket::TokenBucket;
 pub use watcher::{WatchError, shared_watcher, value_watcher, watcher};
 pub use work_queue::{ReconcileResult, WorkQueue};

@@ -12,41 +12,28 @@ use tokio::time::Instant;
 use tower::{BoxError, service_fn};
 
 use kueue_lab_api::config::ClientConnection;
+use kueue_lab_controller_runtime::TokenBucket;
 
-/// A token bucket of `qps` tokens per second and `burst` capacity.
-struct TokenBucket {
-    /// The interval between tokens.
-    interval: Duration,
-    /// The time by which a request may be sent before its token.
-    slack: Duration,
-    /// The time of the next token.
-    next: Mutex<Instant>,
+/// A token bucket that requests share.
+struct SharedBucket {
+    bucket: TokenBucket,
+    /// The time when it is full.
+    full_at: Mutex<Instant>,
 }
 
-impl TokenBucket {
-    fn new(qps: f32, burst: i32, now: Instant) -> Option<Self> {
-        // As client-go: a negative rate disables the limit.
-        let qps = f64::from(qps);
-        if !qps.is_finite() || qps <= 0.0 {
-            return None;
+impl SharedBucket {
+    fn new(bucket: TokenBucket, now: Instant) -> Self {
+        Self {
+            bucket,
+            full_at: Mutex::new(now),
         }
-        let interval = Duration::try_from_secs_f64(1.0 / qps).ok()?;
-        let burst = u32::try_from(burst.max(1)).unwrap_or(1);
-        Some(Self {
-            interval,
-            slack: interval.checked_mul(burst - 1)?,
-            next: Mutex::new(now),
-        })
     }
 
     /// Takes the next token; returns the delay until it.
     fn reserve(&self, now: Instant) -> Duration {
-        let mut next = self.next.lock();
-        let token_time = (*next).max(now);
-        *next = token_time + self.interval;
-        token_time
-            .saturating_duration_since(now)
-            .saturating_sub(self.slack)
+        let mut full_at = self.full_at.lock();
+        *full_at = (*full_at).max(now) + self.bucket.time_of(1);
+        self.bucket.wait(full_at.saturating_duration_since(now))
     }
 }
 
@@ -59,10 +46,11 @@ pub(super) fn rate_limited(client: Client, connection: Option<&ClientConnection>
     let (Some(qps), Some(burst)) = (qps, burst) else {
         return client;
     };
-    let Some(bucket) = TokenBucket::new(qps, burst, Instant::now()) else {
+    let Some(bucket) = TokenBucket::of_configuration(qps, burst) else {
         return client;
     };
-    let (bucket, namespace) = (Arc::new(bucket), client.default_namespace().to_owned());
+    let bucket = Arc::new(SharedBucket::new(bucket, Instant::now()));
+    let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {
         let (client, bucket) = (client.clone(), bucket.clone());
         async move {
@@ -95,15 +83,14 @@ mod tests {
     #[test]
     fn requests_above_the_burst_are_limited_to_qps() {
         let start = Instant::now();
-        let bucket = TokenBucket::new(10.0, 3, start).unwrap();
+        let bucket = TokenBucket::of_configuration(10.0, 3).unwrap();
+        let bucket = SharedBucket::new(bucket, start);
         let delays: Vec<_> = (0..5).map(|_| bucket.reserve(start).as_millis()).collect();
         assert_eq!(delays, [0, 0, 0, 100, 200]);
         // After an idle period the bucket is full again, but not more than full.
         let later = start + Duration::from_secs(60);
         let delays: Vec<_> = (0..4).map(|_| bucket.reserve(later).as_millis()).collect();
         assert_eq!(delays, [0, 0, 0, 100]);
-        assert!(TokenBucket::new(-1.0, 3, start).is_none());
-        assert!(TokenBucket::new(f32::NAN, 3, start).is_none());
     }
 
     #[tokio::test(start_paused = true)]
