@@ -10,6 +10,7 @@ mod bucket_rate_limiter;
 mod component_clients;
 mod context;
 mod event_stream_watch;
+mod failure_reports;
 mod indexed_store;
 mod informer;
 mod object_key;

@@ -36,6 +36,11 @@ impl<K: Eq + Hash + Clone> ExponentialFailureRateLimiter<K> {
         delay.unwrap_or(self.max_delay).min(self.max_delay)
     }
 
+    /// The failures of a key in a row.
+    pub(super) fn failures(&self, key: &K) -> u32 {
+        self.failures.get(key).copied().unwrap_or(0)
+    }
+
     pub(super) fn forget(&mut self, key: &K) {
         self.failures.remove(key);
     }

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Context;
+use super::failure_reports::FailureReports;
 use super::rate_limiter::{self, ExponentialFailureRateLimiter};
 use kueue_lab_clock::Clock;
 
@@ -66,6 +67,7 @@ struct State<K> {
     dirty: HashSet<K>,
     processing: HashSet<K>,
     rate_limiter: ExponentialFailureRateLimiter<K>,
+    reports: FailureReports,
     /// Delayed keys by the time they are due; the number orders keys of the same time.
     waiting: BTreeMap<(Timestamp, u64), K>,
     due: HashMap<K, (Timestamp, u64)>,
@@ -91,6 +93,7 @@ where
                     dirty: HashSet::new(),
                     processing: HashSet::new(),
                     rate_limiter: ExponentialFailureRateLimiter::new(backoff),
+                    reports: FailureReports::default(),
                     waiting: BTreeMap::new(),
                     due: HashMap::new(),
                     number: 0,
@@ -233,11 +236,28 @@ where
             }
             Ok(ReconcileResult::Requeue) => self.add_rate_limited(key.clone()),
             Err(error) => {
-                tracing::debug!(controller = name, ?key, %error, "will be retried");
                 self.add_rate_limited(key.clone());
+                self.log_failure(name, &key, &error);
             }
         }
         self.done(&key);
+    }
+
+    /// Logs the error of a reconcile, and one that lasts at a level that is on by default.
+    fn log_failure(&self, name: &'static str, key: &K, error: &str) {
+        let (failures, is_due) = {
+            let mut state = self.shared.state.lock();
+            let failures = state.rate_limiter.failures(key);
+            let now = self.shared.clock.now();
+            (failures, state.reports.is_due(error, failures, now))
+        };
+        match is_due {
+            true => tracing::warn!(
+                controller = name, ?key, %error,
+                "failed {failures} times in a row, and will be retried"
+            ),
+            false => tracing::debug!(controller = name, ?key, %error, "will be retried"),
+        }
     }
 
     /// Adds delayed keys when they are due.
