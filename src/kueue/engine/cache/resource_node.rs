@@ -262,10 +262,6 @@ impl ResourceNode {
         &mut self.flavor_resources[i]
     }
 
-    pub(super) fn flavor_resources(&self) -> &[FlavorResourceQuota] {
-        &self.flavor_resources
-    }
-
     /// The quota of the node for a flavor resource; zero when its spec has none.
     pub fn quota(&self, fr: FlavorResourceId) -> Quota {
         self.flavor_resource(fr)
@@ -788,7 +784,7 @@ mod tests {
         }
         f.update_cohort_tree_resources(all).unwrap();
         let node = &f[all].resources;
-        assert!(node.flavor_resources().is_sorted_by(|a, b| a.fr < b.fr));
+        assert!(node.flavor_resources.is_sorted_by(|a, b| a.fr < b.fr));
         for (flavor, &fr) in frs.iter().enumerate() {
             let children = if matches!(flavor, 9 | 10) { 2 } else { 1 };
             let own = if flavor == 7 { 100 } else { 0 };
@@ -874,7 +870,7 @@ mod tests {
         let nodes = f.nodes.iter().enumerate();
         nodes
             .map(|(index, node)| {
-                let all = node.resources.flavor_resources().iter();
+                let all = node.resources.flavor_resources.iter();
                 let all =
                     all.filter(|c| c.quota.is_some() || c.subtree.is_some() || !c.usage.is_zero());
                 format!("{index} {}: {:?}", node.name, all.collect::<Vec<_>>())
