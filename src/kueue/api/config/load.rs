@@ -1,5 +1,6 @@
 //! Loads a configuration file.
 
+use super::excluded_inputs::excluded_inputs;
 use super::integration_frameworks::Framework;
 use super::without_effect::{IgnoredSetting, ignored_settings};
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
@@ -20,7 +21,7 @@ pub struct LoadedConfiguration {
     pub source: String,
     /// Its feature gates.
     pub gates: FeatureGates,
-    /// Warnings about converted settings.
+    /// Warnings about converted settings, and about resources that are excluded and transformed.
     pub warnings: Vec<Problem>,
     /// The settings without effect that the file sets.
     pub ignored: Vec<IgnoredSetting>,
@@ -195,6 +196,7 @@ fn load_root(mut root: Node, source: &str) -> Result<LoadedConfiguration, Vec<Pr
     let gates = resolve_gates(None, &configuration).map_err(|e| vec![located(e)])?;
     let errors = validate(&configuration, &gates);
     if errors.is_empty() {
+        warnings.extend(excluded_inputs(&configuration, &whole));
         Ok(LoadedConfiguration {
             ignored: ignored_settings(&whole, &gates),
             configuration,

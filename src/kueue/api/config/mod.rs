@@ -3,6 +3,7 @@
 
 mod configuration;
 mod defaults;
+mod excluded_inputs;
 mod fair_sharing;
 mod integration_frameworks;
 mod integrations;
