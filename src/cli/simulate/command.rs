@@ -7,9 +7,10 @@ use clap::ValueEnum;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::Engine;
 use kueue_lab_explain::{ClusterLists, JobWithoutWorkload, load_engine_from, settings};
 use kueue_lab_simulation::simulate::{
-    AdmittingChanges, Simulation, admitting_changes, live_versions, simulate,
+    AdmittingChanges, Simulation, admitting_changes, live_versions, simulate, workload_of_other_job,
 };
 use kueue_lab_submission::{
     ConstructedWorkloads, Submission, construct_workloads, priority_classes, queue_objects,
@@ -91,9 +92,16 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
     })?;
     let ConstructedWorkloads {
-        mut workloads,
-        without_workload,
+        workloads,
+        mut without_workload,
     } = construct_workloads(&submission, &queues, kueue)?;
+    let (mut workloads, conflicts) = without_name_conflicts(&engine, workloads);
+    if let (true, Some(first)) = (workloads.is_empty(), conflicts.first()) {
+        let JobWithoutWorkload { object, reason } = first;
+        let why = format!("Kueue creates no Workload for {object}: {reason}");
+        return Err(submission.file.error(&why));
+    }
+    without_workload.extend(conflicts);
     // One after another, so that their order in the queue is that of the file.
     for (wl, until_now) in workloads.iter_mut().rev().zip(0..) {
         let created = now - SignedDuration::from_micros(until_now);
@@ -128,4 +136,31 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         }
     };
     print_stdout(printed.as_bytes())
+}
+
+/// The Workloads that Kueue creates in a cluster, and the jobs for which it does not, since another job has the Workload
+/// of that name.
+fn without_name_conflicts(
+    engine: &Engine,
+    workloads: Vec<Workload>,
+) -> (Vec<Workload>, Vec<JobWithoutWorkload>) {
+    let mut conflicts = Vec::new();
+    let mut created = Vec::new();
+    for wl in workloads {
+        let Some(other) = workload_of_other_job(engine, &wl) else {
+            created.push(wl);
+            continue;
+        };
+        let owner = |wl: &Workload| {
+            let owner = wl.metadata.owner_references.iter().flatten().next();
+            owner.map(|owner| format!("{} {}", owner.kind, owner.name))
+        };
+        let name = wl.metadata.name.clone().unwrap_or_default();
+        let of = owner(other).map_or_else(String::new, |owner| format!(" of {owner}"));
+        conflicts.push(JobWithoutWorkload {
+            object: owner(&wl).unwrap_or_else(|| format!("Workload {name}")),
+            reason: format!("the Workload{of} has the name {name} (WorkloadNameConflict)"),
+        });
+    }
+    (created, conflicts)
 }

@@ -6,9 +6,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use serde_json::{Value, json};
 
+use kueue_lab_api::list_names;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
+    WorkloadPriorityClass,
 };
 use kueue_lab_codec::Codec;
 use kueue_lab_engine::engine::ObjectChange;
@@ -16,10 +18,14 @@ use kueue_lab_engine::resources::Decimal;
 use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 
+use crate::trace::Trace;
+
 /// The label that the API server sets on namespaces.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The namespace of objects without one.
 const DEFAULT_NAMESPACE: &str = "default";
+/// The most classes that an error names.
+const MAX_NAMED: usize = 10;
 
 /// The queues, nodes and Kueue configuration of a replay.
 #[derive(Clone, Debug, Default)]
@@ -124,6 +130,35 @@ impl ReplayConfiguration {
                 nominal_quota,
             }),
         }
+    }
+
+    /// The values of the WorkloadPriorityClasses by name.
+    ///
+    /// # Errors
+    /// A class that does not match its schema, or one that a job of the trace has and the configuration lacks.
+    pub(super) fn priorities(&self, trace: &Trace) -> Result<BTreeMap<String, i32>, String> {
+        let classes: Vec<WorkloadPriorityClass> = self.typed("WorkloadPriorityClass")?;
+        let priorities: BTreeMap<String, i32> = classes
+            .into_iter()
+            .map(|class| (class.metadata.name.unwrap_or_default(), class.value))
+            .collect();
+        for job in &trace.jobs {
+            let class = job
+                .priority_class()
+                .filter(|c| !priorities.contains_key(*c));
+            if let Some(class) = class {
+                let known: Vec<&String> = priorities.keys().collect();
+                let (line, names) = (job.line, list_names(&known, MAX_NAMED));
+                let names = match priorities.is_empty() {
+                    true => "it has none".to_owned(),
+                    false => format!("there are {names}"),
+                };
+                return Err(format!(
+                    "line {line} of the trace has the priority {class:?}, and there is no WorkloadPriorityClass of this name; {names}"
+                ));
+            }
+        }
+        Ok(priorities)
     }
 
     /// The objects of a kind.

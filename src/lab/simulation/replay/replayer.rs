@@ -81,6 +81,7 @@ pub(super) fn replay_with(
         .first()
         .map_or(Timestamp::UNIX_EPOCH, |job| job.submitted);
     let loaded = configuration.load(start)?;
+    let priorities = configuration.priorities(trace)?;
     let mapped = options.queues.resolve(trace, &loaded.local_queues)?;
     let LoadedConfiguration {
         engine,
@@ -110,6 +111,7 @@ pub(super) fn replay_with(
         main_resource: main_resource(trace, &resources, driver.engine()),
         driver,
         local_queues: &local_queues,
+        priorities,
         usage: vec![UsageOverTime::default(); resources.len()],
         resources,
         runs,
@@ -135,6 +137,8 @@ pub(super) struct Replayer<'a> {
     pub(super) options: &'a ReplayOptions,
     pub(super) driver: EngineDriver,
     pub(super) local_queues: &'a [LocalQueueKey],
+    /// The values of WorkloadPriorityClasses.
+    pub(super) priorities: BTreeMap<String, i32>,
     pub(super) main_resource: usize,
     pub(super) resources: Vec<String>,
     pub(super) usage: Vec<UsageOverTime>,
@@ -224,7 +228,11 @@ impl Replayer<'_> {
     fn submit(&mut self, job: usize) {
         self.progress += 1;
         let run = &self.runs[job];
-        let mut spec = self.trace.jobs[job].spec.clone();
+        let trace_job = &self.trace.jobs[job];
+        let mut spec = trace_job.spec.clone();
+        if let Some(class) = trace_job.priority_class() {
+            spec.priority = self.priorities.get(class).copied();
+        }
         self.local_queues[run.queue]
             .name()
             .clone_into(&mut spec.queue_name);

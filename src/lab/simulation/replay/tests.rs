@@ -49,6 +49,35 @@ fn admissions(outcome: &ReplayOutcome) -> Vec<Option<i64>> {
 }
 
 #[test]
+fn priorities_are_names_of_the_classes_of_the_configuration() {
+    let mut configuration = queues([2, 0], &json!({"withinClusterQueue": "LowerPriority"}));
+    for (name, value) in [("low", -10), ("high", 100)] {
+        configuration.objects.push(
+            json!({"kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}),
+        );
+    }
+    // Numbers and names are compared.
+    for priorities in [
+        ["low", "high"],
+        ["-10", "100"],
+        ["99", "high"],
+        ["low", "0"],
+    ] {
+        let [first, second] = priorities;
+        let records = format!("a,0,100,{first},2\na,10,50,{second},2\n");
+        let outcome = run(&records, &configuration);
+        let admitted = admissions(&outcome)[1].unwrap();
+        assert!((40..=42).contains(&admitted), "{priorities:?}: {admitted}");
+    }
+    let unknown = trace("a,0,100,urgent,2\n");
+    let error = replay(&unknown, &configuration, &ReplayOptions::default()).unwrap_err();
+    assert_eq!(
+        error,
+        "line 2 of the trace has the priority \"urgent\", and there is no WorkloadPriorityClass of this name; there are high, low"
+    );
+}
+
+#[test]
 fn a_job_waits_for_the_end_of_another() {
     let never = json!({});
     let outcome = run(

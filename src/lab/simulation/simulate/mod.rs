@@ -29,7 +29,7 @@ mod verified_change;
 pub use admitting_change::{AdmittingChange, PriorityClass, QuotaIncrease};
 pub use admitting_changes::{AdmittingChanges, admitting_changes};
 pub use explained_workload::{ExplainedWorkload, explain_workload};
-pub use live_versions::live_versions;
+pub use live_versions::{live_versions, workload_of_other_job};
 pub use preempted_workload::PreemptedWorkload;
 pub use settle::RepeatedPreemption;
 pub(crate) use settle::{REPETITIONS, settle_round};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_api::v1beta2::WorkloadSpec;
+use kueue_lab_api::v1beta2::{PriorityClassRef, WorkloadSpec};
 
 use super::csv_record::{Header, Record};
 use super::error::RecordError;
@@ -170,7 +170,11 @@ impl ColumnMapping {
             }
             false => duration("duration", get("duration"))?,
         };
-        let priority = priority("priority", get("priority"))?;
+        let class = priority_class(get("priority"));
+        let priority = match class {
+            Some(_) => None,
+            None => Some(priority("priority", get("priority"))?),
+        };
         let count = match get("pods") {
             missing if is_missing(missing) => 1,
             count => pods("pods", count)?,
@@ -203,7 +207,11 @@ impl ColumnMapping {
             "" => format!("job-{line}"),
             name => name.to_owned(),
         };
-        let spec: WorkloadSpec = spec(vec![pod_sets.pod_set("main", count, requests)], priority);
+        let spec = WorkloadSpec {
+            priority,
+            priority_class_ref: class.map(PriorityClassRef::workload),
+            ..spec(vec![pod_sets.pod_set("main", count, requests)], 0)
+        };
         Ok(TraceJob {
             line,
             name,
@@ -213,6 +221,18 @@ impl ColumnMapping {
             spec,
         })
     }
+}
+
+/// The name of a WorkloadPriorityClass, if the value is one and not a number.
+fn priority_class(value: &str) -> Option<&str> {
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_name = value.starts_with(is_alphanumeric)
+        && value.ends_with(is_alphanumeric)
+        && value
+            .chars()
+            .all(|c| is_alphanumeric(c) || c == '-' || c == '.');
+    let is_number = value.parse::<f64>().is_ok();
+    (is_name && !is_number && !is_missing(value)).then_some(value)
 }
 
 /// A priority; 0 if it is missing.

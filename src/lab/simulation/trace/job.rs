@@ -95,6 +95,15 @@ fn template(requests: &PodRequests) -> PodTemplateSpec {
     }
 }
 
+impl TraceJob {
+    /// The WorkloadPriorityClass of a job whose priority is only known by it.
+    pub(crate) fn priority_class(&self) -> Option<&str> {
+        let class = self.spec.priority_class_ref.as_ref();
+        let class = class.filter(|_| self.spec.priority.is_none());
+        class.map(|class| class.name.as_str())
+    }
+}
+
 /// The spec of a job with these pod sets.
 pub(super) fn spec(pod_sets: Vec<PodSet>, priority: i32) -> WorkloadSpec {
     WorkloadSpec {
