@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 /// Number of context lines around a change.
 const CONTEXT: usize = 3;
+/// The most lines of texts that are compared so, which costs the square of their number. Of longer ones, only the lines
+/// before the first and after the last difference match.
+const MAX_LINES: usize = 2000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MatchingBlock {
@@ -125,6 +128,9 @@ fn opcodes(a: &[&str], b: &[&str]) -> Vec<OpCode> {
 
 /// Matching blocks in order, terminated by an empty block at the end of both texts.
 fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<MatchingBlock> {
+    if a.len().max(b.len()) > MAX_LINES {
+        return outer_blocks(a, b);
+    }
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (j, line) in b.iter().enumerate() {
         places.entry(line).or_default().push(j);
@@ -163,6 +169,20 @@ fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<MatchingBlock> {
         size: 0,
     });
     joined
+}
+
+/// The matching blocks at the start and at the end of both texts, terminated by an empty block.
+fn outer_blocks(a: &[&str], b: &[&str]) -> Vec<MatchingBlock> {
+    let start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let ends = a[start..].iter().rev().zip(b[start..].iter().rev());
+    let end = ends.take_while(|(a, b)| a == b).count();
+    [
+        (0, 0, start),
+        (a.len() - end, b.len() - end, end),
+        (a.len(), b.len(), 0),
+    ]
+    .map(|(a, b, size)| MatchingBlock { a, b, size })
+    .into()
 }
 
 /// Returns the longest matching block within both ranges, the first one of equal length.
@@ -236,6 +256,17 @@ mod tests {
         assert_eq!(unified(&a.join("\n"), &b.join("\n")), want);
         assert_eq!(unified("a\nb", "a\nb"), "");
         assert_eq!(unified("", "x"), "@@ -0,0 +1 @@\n+x\n");
+    }
+
+    #[test]
+    fn of_long_texts_the_start_and_the_end_match() {
+        let a: Vec<String> = (0..2 * MAX_LINES).map(|i| format!("line {i}")).collect();
+        let mut b = a.clone();
+        b[5] = "other".into();
+        b[7] = "other".into();
+        let want = "@@ -3,9 +3,9 @@\n line 2\n line 3\n line 4\n-line 5\n-line 6\n-line 7\n+other\n+line 6\n+other\n line 8\n line 9\n line 10\n";
+        assert_eq!(unified(&a.join("\n"), &b.join("\n")), want);
+        assert_eq!(unified(&a.join("\n"), &a.join("\n")), "");
     }
 
     proptest! {
