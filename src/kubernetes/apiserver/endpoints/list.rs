@@ -15,6 +15,7 @@ use super::response::ApiResponse;
 use super::response_body::Body;
 use super::response_transformer::{convert_list, is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
+use crate::flow_control::response_bytes::{AboveLimit, LARGE_RESPONSE, ResponseBytes};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};
@@ -51,10 +52,15 @@ fn list_response(call: &RequestContext<'_>, page: &ListPage) -> Result<ApiRespon
         metadata["remainingItemCount"] = remaining.into();
     }
     let (view, objects) = (&call.transformer, page.objects.iter());
+    let mut budget = ResponseBudget::of(call);
     let value = match view.accept.form {
         ResponseForm::Object | ResponseForm::Discovery => return plain_list(call, page, &metadata),
         ResponseForm::PartialObjectMetadata => {
-            let items = objects.map(|o| Ok(partial_object_metadata(&*view.partial_metadata(o)?)));
+            let items = objects.map(|o| {
+                let item = partial_object_metadata(&*view.partial_metadata(o)?);
+                budget.add(json_size(&item))?;
+                Ok(item)
+            });
             json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": "meta.k8s.io/v1",
@@ -63,7 +69,11 @@ fn list_response(call: &RequestContext<'_>, page: &ListPage) -> Result<ApiRespon
             })
         }
         ResponseForm::Table => {
-            let rows = objects.map(|o| Ok(view.table_row(&*view.decoded(o)?)));
+            let rows = objects.map(|o| {
+                let row = view.table_row(&*view.decoded(o)?);
+                budget.add(json_size(&row))?;
+                Ok(row)
+            });
             view.table(rows.collect::<Result<Vec<_>, ApiError>>()?, &metadata, true)
         }
     };
@@ -108,13 +118,15 @@ fn plain_list(
         })
         .collect::<Result<_, ApiError>>()?;
     let accept = call.transformer.accept;
-    let is_large = items.iter().map(ListItem::size).sum::<usize>() > SENT_AT_ONCE;
+    let size = items.iter().map(ListItem::size).sum::<usize>();
+    let is_large = size > SENT_AT_ONCE;
     let chunks = ListChunks {
         head: Some(head),
         items: items.into_iter(),
         is_first: true,
     };
     if accept.encoding != Encoding::Json || accept.pretty {
+        ResponseBudget::of(call).add(size)?;
         let body = chunks.collect::<Vec<Bytes>>().concat().into();
         return Ok(ApiResponse::encoded(200, accept, body));
     }
@@ -123,6 +135,50 @@ fn plain_list(
         false => Body::chunks(chunks.collect::<VecDeque<_>>()),
     };
     Ok(ApiResponse::new(200, "application/json", body))
+}
+
+/// The bytes of a list that is encoded as a whole, which are counted before it is.
+struct ResponseBudget<'a> {
+    bytes: Option<&'a ResponseBytes>,
+    size: usize,
+    reserved: usize,
+}
+
+impl<'a> ResponseBudget<'a> {
+    /// Requests without limits have none.
+    fn of(call: &'a RequestContext<'_>) -> Self {
+        Self {
+            bytes: call.request.parts.extensions.get::<ResponseBytes>(),
+            size: 0,
+            reserved: 0,
+        }
+    }
+
+    /// Counts more bytes.
+    fn add(&mut self, size: usize) -> Result<(), ApiError> {
+        self.size = self.size.saturating_add(size);
+        let Some(bytes) = self.bytes.filter(|_| self.size > self.reserved) else {
+            return Ok(());
+        };
+        // In steps, so that not each item takes the lock of all users.
+        self.reserved = self.size.next_multiple_of(LARGE_RESPONSE);
+        bytes.reserve(self.size).map_err(|AboveLimit| bytes.error())
+    }
+}
+
+/// The size of the JSON of a value in bytes, without escapes.
+fn json_size(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            2 + fields
+                .map(|(name, value)| name.len() + 4 + json_size(value))
+                .sum::<usize>()
+        }
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + json_size(item)).sum::<usize>(),
+        Value::String(text) => text.len() + 2,
+        _ => 4,
+    }
 }
 
 /// An item of a plain list.

@@ -41,6 +41,17 @@ impl UserLimit {
         self.per_user
     }
 
+    fn release(&self, user: &str, amount: usize) {
+        let mut held = self.held.lock();
+        held.all -= amount;
+        if let Some(own) = held.by_user.get_mut(user) {
+            *own -= amount;
+            if *own == 0 {
+                held.by_user.remove(user);
+            }
+        }
+    }
+
     /// An empty permit, which can be extended.
     pub(crate) fn permit(self: &Arc<Self>, user: &str) -> UserPermit {
         UserPermit {
@@ -52,7 +63,7 @@ impl UserLimit {
 }
 
 impl UserPermit {
-    /// Holds more, also above the limits if nothing is held. False, without any change, if that
+    /// Holds more, also above the limits if no other permit holds anything. False, without any change, if that
     /// is above a limit.
     pub(crate) fn extend_or_alone(&mut self, amount: usize) -> bool {
         self.hold(amount, true)
@@ -63,13 +74,29 @@ impl UserPermit {
         self.hold(amount, false)
     }
 
+    /// Holds at least this amount, also above the limits if nothing is held. False, without any change, if that is
+    /// above a limit.
+    pub(crate) fn hold_at_least(&mut self, amount: usize) -> bool {
+        let more = amount.saturating_sub(self.amount);
+        more == 0 || self.extend_or_alone(more)
+    }
+
+    /// Holds at most this amount.
+    pub(crate) fn shrink_to(&mut self, amount: usize) {
+        let less = self.amount.saturating_sub(amount);
+        self.amount -= less;
+        self.limit.release(&self.user, less);
+    }
+
     fn hold(&mut self, amount: usize, may_be_alone: bool) -> bool {
         let mut held = self.limit.held.lock();
         let all = held.all.saturating_add(amount);
         let own = held.by_user.get(&self.user).copied().unwrap_or(0);
         let own = own.saturating_add(amount);
         let is_above = all > self.limit.total || own > self.limit.per_user;
-        if is_above && !(may_be_alone && held.all == 0) {
+        // Nothing but what this permit holds.
+        let is_alone = held.all == self.amount;
+        if is_above && !(may_be_alone && is_alone) {
             return false;
         }
         held.all = all;
@@ -81,14 +108,7 @@ impl UserPermit {
 
 impl Drop for UserPermit {
     fn drop(&mut self) {
-        let mut held = self.limit.held.lock();
-        held.all -= self.amount;
-        if let Some(own) = held.by_user.get_mut(&self.user) {
-            *own -= self.amount;
-            if *own == 0 {
-                held.by_user.remove(&self.user);
-            }
-        }
+        self.limit.release(&self.user, self.amount);
     }
 }
 

@@ -23,11 +23,6 @@ impl HeavyFlow {
         }
     }
 
-    /// The name of the user.
-    pub(super) fn user(&self) -> &str {
-        &self.user
-    }
-
     /// The result of a future, which computes in the turn of the user.
     pub(super) async fn run<T>(&self, future: impl Future<Output = T>) -> T {
         self.work.run(&self.user, future).await

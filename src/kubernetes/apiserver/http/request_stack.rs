@@ -16,7 +16,7 @@ use kueue_lab_http::{ConnectionSlot, HttpService, PeerCertificates};
 use tower::{ServiceBuilder, service_fn};
 
 use super::audit_id::{AUDIT_ID, audit_id};
-use super::body_reader::{read_body, too_many_requests};
+use super::body_reader::read_body;
 use super::filter::{Inner, filter, respond};
 use super::heavy_flow::HeavyFlow;
 use super::priority_and_fairness::{ExemptFromLimits, limit_in_flight};
@@ -27,12 +27,11 @@ use crate::auth::user::User;
 use crate::auth::{bearer_token, impersonation};
 use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest, RequestAttributes};
+use crate::flow_control::response_bytes::ResponseBytes;
 use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The size of a body above which its request does not run on the threads that serve, in bytes.
 const HEAVY_BODY: usize = 32 << 10;
-/// The size above which a response counts for the limits of its user until it is sent, in bytes.
-const LARGE_RESPONSE: usize = 1 << 20;
 
 /// The service of all network requests.
 pub(super) fn request_stack(context: Arc<ConnectionContext>) -> impl HttpService {
@@ -221,6 +220,13 @@ async fn read_and_handle(
     head.extensions.insert(context.stop.clone());
     let is_heavy = body.bytes.len() > HEAVY_BODY || attributes.is_expensive(&context.core);
     let user_name = user.name.clone();
+    let response_bytes = (!is_exempt).then(|| {
+        let limit = &context.response_bytes;
+        ResponseBytes::new(limit.permit(&user_name), limit.per_user())
+    });
+    if let Some(bytes) = &response_bytes {
+        head.extensions.insert(bytes.clone());
+    }
     let incoming = AuthenticatedRequest {
         parts: head,
         body: body.bytes,
@@ -239,20 +245,15 @@ async fn read_and_handle(
     drop(body.permit);
     let length = response.body().length().unwrap_or_default();
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if !is_exempt && length > LARGE_RESPONSE {
-        let mut permit = context.response_bytes.permit(flow.user());
-        if !permit.extend_or_alone(length) {
+    if let Some(bytes) = response_bytes {
+        if bytes.is_refused() || bytes.set(length).is_err() {
             context.core.metrics.observe_termination("response-bytes");
-            let mut rejected = endpoints::error_response(&too_many_requests(format!(
-                "Too many requests, please try again later: the responses that are not read yet are \
-                 above the limit (response-bytes, {} bytes per user)",
-                context.response_bytes.per_user()
-            )));
+            let mut rejected = endpoints::error_response(&bytes.error());
             let retry_after = HeaderValue::from_static("1");
             rejected.headers_mut().insert(RETRY_AFTER, retry_after);
             return rejected;
         }
-        response = response.map(|body| body.holding(permit));
+        response = response.map(|body| body.holding(bytes));
     }
     response.extensions_mut().insert(flow);
     response
