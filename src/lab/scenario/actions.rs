@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::action_error::ActionError;
 use super::clean_up::CreatedObject;
-use super::format::{StepAction, delete_step};
+use super::delete_step::delete_step;
 use super::kind_discovery::ServedKind;
 use super::observed_state::{ApiVersionKind, resource};
 use super::run::{ScenarioRun, add_duration};
+use super::scenario::StepAction;
 use super::selector::Selector;
 
 /// The kinds of applied objects whose status is written too.

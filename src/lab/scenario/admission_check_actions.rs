@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::action_error::ActionError;
 use super::expect::ExpectedCondition;
-use super::format::{AdmissionCheckUpdate, ProvisioningRequestUpdate};
 use super::observed_state::ApiVersionKind;
 use super::run::ScenarioRun;
+use super::scenario::{AdmissionCheckUpdate, ProvisioningRequestUpdate};
 
 /// The kind of the requests that a step updates.
 pub(super) const PROVISIONING_REQUEST_KIND: (&str, &str) =

@@ -8,9 +8,9 @@ use kueue_lab_lab::pool_nodes;
 use kueue_lab_yaml::{Limits, parse_one};
 use serde_json::Value;
 
-use super::format::Scenario;
-use super::known_names::KnownNames;
+use super::names::KnownNames;
 use super::run::ScenarioRun;
+use super::scenario::Scenario;
 
 /// The kinds of objects that steps and expectations name.
 const NAMED_KINDS: [(&str, &str); 7] = [

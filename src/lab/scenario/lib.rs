@@ -20,6 +20,7 @@ mod clean_up;
 mod comparison;
 mod coverage;
 mod deadline_speed;
+mod delete_step;
 mod duration;
 mod environment;
 mod expect;
@@ -27,11 +28,12 @@ mod format;
 mod glob;
 mod job_actions;
 mod job_template;
+mod json_schema;
 mod kind_discovery;
-mod known_names;
 mod located;
 mod match_object;
 mod mismatch;
+mod names;
 mod never_violation;
 mod node_actions;
 mod observed_state;
@@ -40,6 +42,7 @@ mod raw;
 mod raw_assertions;
 mod raw_steps;
 mod run;
+mod scenario;
 mod selector;
 mod step_failure;
 mod test_run;
@@ -54,13 +57,14 @@ pub use comparison::Comparison;
 pub use coverage::Parts;
 pub use environment::ScenarioEnvironment;
 pub use expect::{Expectation, Expected};
-pub use format::{
-    AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
-    StepAction, StepTrigger, TestFile, TestFileError, test_file_schema,
-};
+pub use format::{TestFile, TestFileError, test_file_schema};
 pub use job_template::JobTemplate;
 pub use pod_selection::{PodCount, PodSelection};
 pub use run::{Outcome, run_scenario};
+pub use scenario::{
+    AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
+    StepAction, StepTrigger,
+};
 pub use step_failure::StepFailure;
 pub use test_run::{
     CaseFailure, CaseResult, CaseStart, Coverage, Explain, LabFuture, TestOptions, case_text,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::action_error::ActionError;
 use super::applied_node::power_failure_error;
-use super::format::NodeTaint;
 use super::run::ScenarioRun;
+use super::scenario::NodeTaint;
 
 /// The most names that an error lists.
 const MAX_NAMES: usize = 20;

@@ -9,8 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::duration::ScenarioDuration;
-use super::format::{ManagedJobState, one_configuration, one_expectation, one_start_and_action};
 use super::job_template::RawJobs;
+use super::json_schema::{
+    ManagedJobState, one_configuration, one_expectation, one_start_and_action,
+};
 use super::located::Located;
 use super::raw_assertions::{
     JobsOr, Names, RawEvents, RawEvicted, RawFlavors, RawShare, RawState, RawUsage, RawVictims,

@@ -8,10 +8,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::duration::ScenarioDuration;
-use super::format::{CHECK_STATES, TAINT_EFFECTS, or_null};
+use super::json_schema::or_null;
 use super::located::Located;
 use super::raw::RawCondition;
 use super::raw_assertions::Names;
+
+/// The states of an admission check.
+pub(super) const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
+/// The effects of a taint.
+pub(super) const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Pods of jobs, or of a node.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

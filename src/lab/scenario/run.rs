@@ -13,9 +13,9 @@ use super::deadline_speed::{Deadline, DeadlineSpeed};
 use super::duration::{format_duration, format_exact};
 use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
-use super::format::{Scenario, Step, StepTrigger};
 use super::kind_discovery::KindDiscovery;
 use super::observed_state::{ExhaustedLimits, ObjectChange, ObservedState};
+use super::scenario::{Scenario, Step, StepTrigger};
 use super::step_failure::{StepFailure, check_refusal};
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::admission_check_actions::PROVISIONING_REQUEST_KIND;
 use super::expect::{EVENT_KIND, Expectation};
-use super::format::{Scenario, StepAction, StepTrigger};
 use super::job_actions::POD_KIND;
 use super::observed_state::ApiVersionKind;
+use super::scenario::{Scenario, StepAction, StepTrigger};
 use super::selector::Selector;
 use kueue_lab_api::v1beta2::API_VERSION;
 

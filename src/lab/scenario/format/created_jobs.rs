@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use kueue_lab_yaml::{Position, Problem};
 
-use super::delete_step::delete_step;
-use super::scenario::StepAction;
+use crate::delete_step::delete_step;
+use crate::scenario::StepAction;
 use crate::selector::Selector;
 
 /// The Jobs that exist, as far as they are created from templates.

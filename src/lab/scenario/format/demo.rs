@@ -7,8 +7,8 @@ use kueue_lab_lab::FileSource;
 use kueue_lab_yaml::{Limits, Problem, from_node, leading_comment, parse_one};
 
 use super::load_scenario::{StepsOfFile, load_scenario};
-use super::scenario::{Scenario, ScenarioError};
 use crate::raw::RawDemo;
+use crate::scenario::{Scenario, ScenarioError};
 
 /// The default timeout of a demo, in lab time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);

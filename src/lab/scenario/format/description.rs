@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::scenario::StepAction;
 use crate::duration::format_duration;
+use crate::scenario::StepAction;
 
 /// The description of a step without `say`.
 pub(super) fn default_description(action: &StepAction) -> String {

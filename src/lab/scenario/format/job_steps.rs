@@ -2,19 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, StepAction};
 use crate::expect::condition;
 use crate::located::Located;
 use crate::pod_selection::PodSelection;
 use crate::raw::RawStep;
 use crate::raw_assertions::{JobsOr, patterns};
-use crate::raw_steps::{RawCheck, RawPodSetUpdates, RawPods, RawTaint};
+use crate::raw_steps::{
+    CHECK_STATES, RawCheck, RawPodSetUpdates, RawPods, RawTaint, TAINT_EFFECTS,
+};
+use crate::scenario::{AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, StepAction};
 use kueue_lab_yaml::{Position, Problem, closest};
-
-/// The states of an admission check.
-pub(crate) const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
-/// The effects of a taint.
-pub(crate) const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The actions of a step about jobs, pods, admission checks and nodes.
 ///

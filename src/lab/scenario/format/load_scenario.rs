@@ -7,10 +7,10 @@ use kueue_lab_yaml::{Node, Position, Problem};
 
 use super::load_steps::load_steps;
 use super::object_fields::check_objects;
-use super::scenario::{Scenario, ScenarioError, StepAction};
-use crate::known_names::{KnownNames, unknown_job};
 use crate::located::Located;
+use crate::names::{KnownNames, unknown_job};
 use crate::raw::RawStep;
+use crate::scenario::{Scenario, ScenarioError, StepAction};
 
 /// The maximum number of steps.
 const MAX_STEPS: usize = 1000;

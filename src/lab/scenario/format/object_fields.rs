@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::scenario::ScenarioError;
+use crate::scenario::ScenarioError;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::object;
 use kueue_lab_lab::FileSource;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::load_scenario::{StepsOfFile, load_scenario};
-use super::scenario::Scenario;
 use super::test_file_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
-use crate::known_names::KnownNames;
 use crate::located::Located;
+use crate::names::KnownNames;
 use crate::raw::RawTestFile;
+use crate::scenario::Scenario;
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{
     BaseConfiguration, Finding, SourceFile, check_preset, check_references, load_configuration,

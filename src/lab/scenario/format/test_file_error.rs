@@ -2,7 +2,7 @@
 
 use kueue_lab_yaml::{Problem, source_snippet};
 
-use super::scenario::ScenarioError;
+use crate::scenario::ScenarioError;
 
 /// The error of an invalid test file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::run_case::{CaseResult, CaseRunner, Explain};
 use super::start_states::{CaseStart, StartStates};
-use crate::format::{Scenario, TestFile};
+use crate::format::TestFile;
 use crate::glob::glob_matches;
+use crate::scenario::Scenario;
 
 /// How tests run.
 pub struct TestOptions<'a> {

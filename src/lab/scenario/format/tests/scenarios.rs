@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::format::*;
+use crate::scenario::*;
 use kueue_lab_lab::{FileSource, LAB_FILES};
 use kueue_lab_presets::BuiltInFile;
 

@@ -2,9 +2,9 @@
 
 use super::known_jobs::can_create_others;
 use super::unknown_name::UnknownName;
-use crate::format::{Scenario, StepAction};
 use crate::glob::matches_job;
 use crate::pod_selection::PodCount;
+use crate::scenario::{Scenario, StepAction};
 
 /// The first step of a case that names more pods than each of its jobs has. Only jobs of templates have a number of
 /// pods that is known before; nothing is checked after a step that can change it.

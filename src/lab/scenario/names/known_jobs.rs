@@ -2,9 +2,9 @@
 
 use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
-use crate::format::{Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
 use crate::pod_selection::PodSelection;
+use crate::scenario::{Scenario, Step, StepAction, StepTrigger};
 use kueue_lab_json::ValueExt;
 use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;

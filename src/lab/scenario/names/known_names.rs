@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::applied_node::power_failure_error;
 use crate::assertion::Assertion;
 use crate::expect::Expected;
-use crate::format::{
+use crate::glob::glob_matches;
+use crate::scenario::{
     AdmissionCheckUpdate, ProvisioningRequestUpdate, Scenario, Step, StepAction, StepTrigger,
 };
-use crate::glob::glob_matches;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
 use kueue_lab_api::v1beta2::HOSTNAME_LABEL;
 use kueue_lab_presets::{LabNode, Sample};

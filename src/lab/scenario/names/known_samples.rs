@@ -6,8 +6,9 @@ use kueue_lab_presets::Sample;
 use kueue_lab_yaml::{Limits, parse};
 
 use super::unknown_name::UnknownName;
+use crate::delete_step::delete_step;
 use crate::expect::Expected;
-use crate::format::{Step, StepAction, delete_step};
+use crate::scenario::{Step, StepAction};
 
 /// The samples of a preset.
 #[derive(Clone, Debug, Default)]
