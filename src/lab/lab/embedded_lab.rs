@@ -64,9 +64,9 @@ impl EmbeddedLab {
         let lab_kinds = config.cluster.external_clients;
         let has_access = runs_kueue(&config) && config.cluster.external_clients;
         let mut start = LabStart::new(config, started)?;
-        start_workers(&mut start).await?;
-        let (cluster, rotation) = start_cluster(&mut start).await?;
-        let parts = unless_cancelled(stop, start_parts(start, cluster)).await?;
+        Box::pin(start_workers(&mut start)).await?;
+        let (cluster, rotation) = Box::pin(start_cluster(&mut start)).await?;
+        let parts = unless_cancelled(stop, Box::pin(start_parts(start, cluster))).await?;
         let controllers = LateControllers {
             has_access,
             rotation,
@@ -177,7 +177,7 @@ async fn start_parts(mut start: LabStart<'_>, cluster: Arc<Cluster>) -> Result<L
         nodes,
         controller,
     };
-    let parts = start.start_presets(control).await?;
+    let parts = Box::pin(start.start_presets(control)).await?;
     containers.serve_managed_jobs(&parts.jobs);
     parts.workers.follow(&parts.context, &parts.presets);
     Ok(parts)

@@ -63,13 +63,14 @@ impl Lab {
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
         let started = StartedParts::default();
+        // Boxed, as the stages are large futures.
         let lab = match config.cluster.remote.clone() {
             None => {
-                let lab = EmbeddedLab::start(config, &started, stop).await;
+                let lab = Box::pin(EmbeddedLab::start(config, &started, stop)).await;
                 lab.map(LabOn::Embedded)
             }
             Some(remote) => {
-                let lab = RemoteLab::start(config, &remote, &started, stop).await;
+                let lab = Box::pin(RemoteLab::start(config, &remote, &started, stop)).await;
                 lab.map(LabOn::Remote)
             }
         };

@@ -159,7 +159,7 @@ impl<'a> LabStart<'a> {
         let (client, clock) = (cluster.client(), self.config.clock.clone());
         let config =
             self.presets_config(client.clone(), nodes.sources, controller.clone(), rollout);
-        let presets = Presets::start(client.clone(), clock.clone(), config).await?;
+        let presets = Box::pin(Presets::start(client.clone(), clock.clone(), config)).await?;
         let presets = Arc::new(presets);
         let stopped = presets.clone();
         self.started.push(async move { stopped.shutdown().await });

@@ -59,7 +59,8 @@ impl RemoteLab {
         );
         let (operator, leadership) = leadership.await?;
         started.push(async move { operator.stop().await });
-        let parts = unless_cancelled(stop, start_parts(start, remote, leadership)).await?;
+        let parts =
+            unless_cancelled(stop, Box::pin(start_parts(start, remote, leadership))).await?;
         Ok(Self { parts })
     }
 }
@@ -86,7 +87,7 @@ async fn start_parts(
         controller: Some(CurrentController::new(leadership.controller)),
         rollout: None,
     };
-    let parts = start.start_presets(control).await?;
+    let parts = Box::pin(start.start_presets(control)).await?;
     remote::pause_when_not_leading(
         leadership.role,
         &parts.context,
