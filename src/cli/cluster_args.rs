@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, confirm};
+use super::{CommandError, confirm};
 use kueue_lab_lab::{
     ClusterTool, FileSource, HostAccess, KubeconfigContext, LabError, LocalCluster, PreflightError,
     RemoteCluster, local, preflight, state_dir,
@@ -68,8 +68,8 @@ impl ClusterArgs {
         choice: &ClusterChoice,
         speed: f64,
         is_import: bool,
-    ) -> Result<(), CliError> {
-        let reject = |message: &str| Err(CliError::Usage(message.to_owned()));
+    ) -> Result<(), CommandError> {
+        let reject = |message: &str| Err(CommandError::usage(message.to_owned()));
         match choice {
             ClusterChoice::Embedded if self.kubeconfig.is_some() && !is_import => reject(
                 "--kubeconfig needs --cluster context:NAME; to choose the file for the embedded cluster's kubeconfig, use --kubeconfig-out",
@@ -102,7 +102,7 @@ impl ClusterArgs {
         &self,
         choice: &ClusterChoice,
         files: &FileSource,
-    ) -> Result<Option<RemoteCluster>, CliError> {
+    ) -> Result<Option<RemoteCluster>, CommandError> {
         let (name, local) = match choice {
             ClusterChoice::Embedded => return Ok(None),
             ClusterChoice::Context(name) => (name.clone(), None),
@@ -146,9 +146,9 @@ impl ClusterArgs {
 async fn create_local_cluster(
     tool: ClusterTool,
     files: &FileSource,
-) -> Result<LocalCluster, CliError> {
+) -> Result<LocalCluster, CommandError> {
     let file = PathBuf::from(format!("{}.yaml", tool.name()));
-    let description = files.read(&file).map_err(CliError::Usage)?;
+    let description = files.read(&file).map_err(CommandError::usage)?;
     // The terminal UI starts later, so stderr is free.
     let progress = |step: &str| eprintln!("{}: {step}", tool.name());
     let made = local::up(tool, &description, &state_dir(), &progress).await;
@@ -156,7 +156,10 @@ async fn create_local_cluster(
 }
 
 /// Asks for confirmation before a cluster is changed; fails without a terminal.
-pub(super) fn confirm_cluster_write(remote: &RemoteCluster, what: &str) -> Result<(), CliError> {
+pub(super) fn confirm_cluster_write(
+    remote: &RemoteCluster,
+    what: &str,
+) -> Result<(), CommandError> {
     let cluster = format!(
         "cluster {} ({}, Kubernetes {})",
         remote.name(),
@@ -167,11 +170,13 @@ pub(super) fn confirm_cluster_write(remote: &RemoteCluster, what: &str) -> Resul
         let message = format!(
             "nothing was written to {cluster}: there is no terminal for the confirmation; confirm with --yes"
         );
-        return Err(CliError::Usage(message));
+        return Err(CommandError::usage(message));
     }
     match confirm::confirm(&format!("{what}\n{cluster}. Continue?"))? {
         true => Ok(()),
-        false => Err(CliError::Usage(format!("nothing was written to {cluster}"))),
+        false => Err(CommandError::usage(format!(
+            "nothing was written to {cluster}"
+        ))),
     }
 }
 

@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
-    preset, replay, simulate, sky, test, tui, uninstall, up,
+    completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan, preset,
+    replay, simulate, sky, test, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -90,12 +90,8 @@ pub(crate) fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("kueue-lab: {failure}");
-            ExitCode::from(match failure {
-                CliError::Usage(_) => 2,
-                CliError::Failed(_) => 1,
-                CliError::Job { code, .. } => code,
-            })
+            eprintln!("{}", failure.rendered());
+            ExitCode::from(failure.exit_code())
         }
     }
 }
@@ -121,7 +117,7 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
                 .collect();
             let command = subcommand_path(std::env::args().skip(1));
             let message = message.join("; ").replace(":; ", ": ");
-            eprintln!("kueue-lab: {message}; see {command} --help");
+            eprintln!("error: {message}; see {command} --help");
             ExitCode::from(usage_error_code(std::env::args().skip(1)))
         }
     }

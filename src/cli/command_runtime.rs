@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::CliError;
+use super::CommandError;
 
 /// The time that the tasks and threads of the runtime have to end. A thread that waits for a file does not end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
@@ -22,10 +22,10 @@ pub(super) struct CommandRuntime {
 ///
 /// # Errors
 /// Its threads cannot be started.
-pub(super) fn runtime() -> Result<CommandRuntime, CliError> {
+pub(super) fn runtime() -> Result<CommandRuntime, CommandError> {
     let started = Builder::new_multi_thread().enable_all().build();
-    let runtime =
-        started.map_err(|e| CliError::Failed(format!("cannot start the async runtime: {e}")))?;
+    let runtime = started
+        .map_err(|e| CommandError::failed(e).with_message("cannot start the async runtime"))?;
     Ok(CommandRuntime {
         handle: runtime.handle().clone(),
         runtime: Some(runtime),

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Cli, CliError};
+use super::{Cli, CommandError};
 
 /// Print a shell's completions, e.g. `kueue-lab completions bash > /etc/bash_completion.d/kueue-lab`.
 #[derive(Debug, clap::Args)]
@@ -12,7 +12,7 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kueue-lab", &mut script);
     super::output::print_stdout(&script)

@@ -6,7 +6,7 @@ use kube::Client;
 use kueue_lab_api::config::{LoadedConfiguration, NoEffectIn, load};
 use kueue_lab_explain::{NoConfiguration, configuration_of_cluster};
 
-use super::CliError;
+use super::CommandError;
 use super::kubeconfig_args::request_error;
 
 /// Maximum size of a configuration file, in bytes.
@@ -49,10 +49,10 @@ pub(super) struct ConfigFile {
 ///
 /// # Errors
 /// Every problem with file, line and column, and the source line.
-pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigFile, CliError> {
+pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigFile, CommandError> {
     let file = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
-        CliError::Usage(format!("cannot read the configuration {file}: {e}"))
+        CommandError::usage(format!("cannot read the configuration {file}: {e}"))
     };
     let text = kueue_lab_host::read_argument_to_string(path, MAX_FILE);
     let text = text.map_err(|e| unreadable(&e))?;
@@ -76,7 +76,7 @@ pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigF
             .flat_map(|p| [problem_text(p), p.source_snippet(&text)])
             .filter(|lines| !lines.is_empty())
             .collect();
-        CliError::Usage(all.join("\n"))
+        CommandError::usage(all.join("\n"))
     })?;
     let ignored = loaded.ignored.iter();
     let ignored = ignored
@@ -101,7 +101,7 @@ pub(super) fn read_config(path: &Path, purpose: ConfigPurpose) -> Result<ConfigF
 /// The cluster cannot be reached, or does not know the user, so that other requests fail as well.
 pub(super) async fn configuration_or_note(
     client: &Client,
-) -> Result<Option<LoadedConfiguration>, CliError> {
+) -> Result<Option<LoadedConfiguration>, CommandError> {
     match configuration_of_cluster(client).await {
         Ok(found) => Ok(found),
         Err(NoConfiguration::Unreadable(error)) if !is_about_config_map(&error) => {

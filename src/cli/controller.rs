@@ -2,20 +2,21 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 
 use super::config::ConfigPurpose;
 use super::kubeconfig_args::KubeconfigArgs;
-use super::{CliError, Shutdown, config, logging, runtime};
+use super::{CommandError, Shutdown, config, logging, runtime};
 use kueue_lab_api::config::resolve_gates;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
 use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_lab::{find_upstream, in_cluster};
-use kueue_lab_manager::{Operator, OperatorConfig, WITHOUT_WEBHOOKS};
+use kueue_lab_manager::{Operator, OperatorConfig, OperatorError, WITHOUT_WEBHOOKS};
 use kueue_lab_metrics::{Metrics, ReplicaRole};
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 
@@ -85,12 +86,12 @@ enum WebhookFailurePolicy {
     Fail,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     logging::to_stderr();
     runtime()?.block_on(serve(args))
 }
 
-async fn serve(args: Args) -> Result<(), CliError> {
+async fn serve(args: Args) -> Result<(), CommandError> {
     let mut kueue: ControllerConfig = match &args.config {
         Some(path) => config::read_config(path, ConfigPurpose::Controller)?
             .loaded
@@ -98,20 +99,21 @@ async fn serve(args: Args) -> Result<(), CliError> {
         None => ControllerConfig::default(),
     };
     if let Some(gates) = &args.feature_gates {
-        kueue.gates = resolve_gates(Some(gates), &kueue.configuration)
-            .map_err(|error| CliError::Usage(format!("--feature-gates: {}", error.message())))?;
+        kueue.gates = resolve_gates(Some(gates), &kueue.configuration).map_err(|error| {
+            CommandError::usage(format!("--feature-gates: {}", error.message()))
+        })?;
     }
     kueue.upstream_latency = UpstreamLatency::NONE;
     let listen = ListenAddresses::of(&args, &kueue)?;
     let inside = !args.target.is_named() && in_cluster::is_in_cluster();
     let (client, name, server) = match inside {
         true => {
-            let client = in_cluster::in_cluster_client().map_err(CliError::usage)?;
+            let client = in_cluster::in_cluster_client().map_err(CommandError::usage)?;
             (client, "the cluster around it".to_owned(), None)
         }
         false => {
             let context = args.target.context()?;
-            let client = context.client().await.map_err(CliError::usage)?;
+            let client = context.client().await.map_err(CommandError::usage)?;
             let server = context.server().to_owned();
             (client, context.name().to_owned(), Some(server))
         }
@@ -159,11 +161,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         metrics: Some(Metrics::new(role)),
         entropy,
     });
-    let operator_error = |e: &kueue_lab_manager::OperatorError| match e.is_usage() {
-        true => CliError::usage(e),
-        false => CliError::failed(e),
-    };
-    let operator = operator.await.map_err(|e| operator_error(&e))?;
+    let operator = operator.await.map_err(operator_error)?;
     if let Err(error) = listen.serve(&operator, &name).await {
         shutdown.request();
         shutdown.bounded(operator.stop()).await;
@@ -176,7 +174,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
         Err::<(), _>(operator.failed().await)
     };
     let outcome = tokio::select! {
-        failed = lead => failed.map_err(|e| operator_error(&e)),
+        failed = lead => failed.map_err(operator_error),
         () = shutdown.requested() => Ok(()),
     };
     tracing::info!("stopping");
@@ -186,7 +184,7 @@ async fn serve(args: Args) -> Result<(), CliError> {
 }
 
 /// How the cluster's API server reaches the webhooks; `server` is its address in the kubeconfig.
-fn route(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRoute, CliError> {
+fn route(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRoute, CommandError> {
     match (&args.webhook_host, server) {
         (Some(host), _) => Ok(WebhookRoute::Host(host.clone())),
         (None, None) => Ok(WebhookRoute::Service {
@@ -195,7 +193,7 @@ fn route(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRo
             port: 443,
         }),
         (None, Some(server)) => WebhookRoute::for_api_server(server).ok_or_else(|| {
-            CliError::Usage(format!(
+            CommandError::usage(format!(
                 "there is no route to {server}; name the address under which its API server reaches this machine with --webhook-host, or serve no webhooks with --no-webhooks"
             ))
         }),
@@ -204,13 +202,13 @@ fn route(args: &Args, server: Option<&str>, namespace: &str) -> Result<WebhookRo
 
 /// Fails if an admission controller runs that takes no part in the same leader election: upstream's
 /// manager, or an instance in another namespace.
-async fn ensure_no_other_controller(client: &Client, namespace: &str) -> Result<(), CliError> {
+async fn ensure_no_other_controller(client: &Client, namespace: &str) -> Result<(), CommandError> {
     match find_upstream(client, namespace).await {
         Ok(None) => Ok(()),
-        Ok(Some(found)) => Err(CliError::Usage(format!(
+        Ok(Some(found)) => Err(CommandError::usage(format!(
             "{found} already admits workloads on this cluster, and two admission controllers would revert each other's decisions; stop it first"
         ))),
-        Err(error) => Err(CliError::failed(error)),
+        Err(error) => Err(CommandError::failed(error)),
     }
 }
 
@@ -223,7 +221,7 @@ struct ListenAddresses {
 
 impl ListenAddresses {
     /// The addresses of the flags, then of the configuration.
-    fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, CliError> {
+    fn of(args: &Args, kueue: &ControllerConfig) -> Result<Self, CommandError> {
         let manager = &kueue.configuration;
         let health = match (args.health, &args.config) {
             (Some(health), _) => Some(health),
@@ -243,9 +241,9 @@ impl ListenAddresses {
     }
 
     /// Starts to serve.
-    async fn serve(&self, operator: &Operator, name: &str) -> Result<(), CliError> {
+    async fn serve(&self, operator: &Operator, name: &str) -> Result<(), CommandError> {
         let listen_error = |address: SocketAddr, what: &str, error: std::io::Error| {
-            CliError::Usage(format!(
+            CommandError::usage(format!(
                 "cannot listen on {address} for {what}: {error}; choose another address with --{what}"
             ))
         };
@@ -270,7 +268,7 @@ impl ListenAddresses {
 }
 
 /// Parses an address of Kueue's configuration: `:8081` for all interfaces, `0` for none.
-fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, CliError> {
+fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, CommandError> {
     if text == "0" {
         return Ok(None);
     }
@@ -280,7 +278,7 @@ fn parse_bind_address(field: &str, text: &str) -> Result<Option<SocketAddr>, Cli
     };
     match whole.parse() {
         Ok(address) => Ok(Some(address)),
-        Err(_) => Err(CliError::Usage(format!(
+        Err(_) => Err(CommandError::usage(format!(
             "the configuration's {field} {text:?} is not an address to listen on, such as :8081"
         ))),
     }
@@ -297,6 +295,15 @@ fn host_name() -> String {
     match name.trim() {
         "" => "kueue-lab".to_owned(),
         name => name.to_owned(),
+    }
+}
+
+/// The error of an instance of the controller.
+fn operator_error(error: impl Into<Arc<OperatorError>>) -> CommandError {
+    let error: Arc<OperatorError> = error.into();
+    match error.is_usage() {
+        true => CommandError::usage(error),
+        false => CommandError::failed(error),
     }
 }
 

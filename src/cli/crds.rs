@@ -1,6 +1,6 @@
 //! `kueue-lab crds`
 
-use super::CliError;
+use super::CommandError;
 use super::output::print_stdout;
 use kueue_lab_api::crds::{Conversion, all_yaml};
 
@@ -8,7 +8,7 @@ use kueue_lab_api::crds::{Conversion, all_yaml};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
-pub(super) fn run(_: Args) -> Result<(), CliError> {
-    let yaml = all_yaml(&Conversion::upstream()).map_err(CliError::failed)?;
+pub(super) fn run(_: Args) -> Result<(), CommandError> {
+    let yaml = all_yaml(&Conversion::upstream()).map_err(CommandError::failed)?;
     print_stdout(yaml.as_bytes())
 }

@@ -6,7 +6,7 @@ use super::node_pools::node_pools;
 use super::output::print_stdout;
 use super::source_text::scenario_error;
 use super::tui_session::{self, TuiArgs};
-use super::{CliError, Shutdown, logging, runtime, speed};
+use super::{CommandError, Shutdown, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{
@@ -44,9 +44,9 @@ pub(super) struct Args {
     tui_args: TuiArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
-    let here = std::env::current_dir().map_err(CliError::failed)?;
-    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
+    let here = std::env::current_dir().map_err(CommandError::failed)?;
+    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CommandError::usage)?;
     match &args.name {
         None => list_demos(&paths.lab),
         Some(name) => {
@@ -65,10 +65,10 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 }
 
 /// Prints the shipped scenarios, one line each.
-fn list_demos(files: &FileSource) -> Result<(), CliError> {
+fn list_demos(files: &FileSource) -> Result<(), CommandError> {
     let mut demos = Vec::new();
     for path in files.scenarios("scenarios") {
-        demos.push(Scenario::load(files, &path).map_err(CliError::usage)?);
+        demos.push(Scenario::load(files, &path).map_err(CommandError::usage)?);
     }
     let width = demos.iter().map(|s| s.name.len()).max().unwrap_or(0);
     let lines = demos
@@ -78,7 +78,7 @@ fn list_demos(files: &FileSource) -> Result<(), CliError> {
 }
 
 /// Loads a shipped scenario by its name, or a scenario file.
-fn find_scenario(files: &FileSource, name: &str) -> Result<Scenario, CliError> {
+fn find_scenario(files: &FileSource, name: &str) -> Result<Scenario, CommandError> {
     let path = Path::new(name);
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -88,14 +88,14 @@ fn find_scenario(files: &FileSource, name: &str) -> Result<Scenario, CliError> {
     let shipped = files.scenarios("scenarios");
     let stem = |p: &PathBuf| p.file_stem().and_then(|s| s.to_str()).map(str::to_owned);
     match shipped.iter().find(|p| stem(p).as_deref() == Some(name)) {
-        Some(path) => Scenario::load(files, path).map_err(CliError::usage),
+        Some(path) => Scenario::load(files, path).map_err(CommandError::usage),
         None => {
             let names: Vec<_> = shipped.iter().filter_map(stem).collect();
             let message = format!(
                 "there is no demo {name:?}; the demos are {}",
                 names.join(", ")
             );
-            Err(CliError::Usage(message))
+            Err(CommandError::usage(message))
         }
     }
 }
@@ -105,7 +105,7 @@ fn lab_config(
     paths: &LabPaths,
     scenario: &Scenario,
     speed: Option<f64>,
-) -> Result<LabConfig, CliError> {
+) -> Result<LabConfig, CommandError> {
     let clock = Clock::adjustable(speed.unwrap_or(scenario.pace));
     let preset = scenario.preset.clone();
     let mut config = LabConfig::embedded(clock, Entropy::from_os(), paths.presets.path());
@@ -115,7 +115,7 @@ fn lab_config(
 }
 
 /// Runs a scenario in the terminal UI.
-async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CliError> {
+async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CommandError> {
     let mut config = lab_config(paths, &scenario, args.speed)?;
     // The user may use kubectl or edit the preset during the demo.
     config.cluster.port = Some(0);
@@ -139,7 +139,7 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
 }
 
 /// Runs a scenario in virtual time and prints its timeline.
-fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliError> {
+fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CommandError> {
     let nodes = node_pools(None, paths)?.0;
     // The start is fixed, so that every run takes the same course.
     let lab = VirtualLab {
@@ -163,7 +163,7 @@ fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliE
     match ran {
         Ok(result) => print_summary(&result?),
         Err(VirtualLabError::Start(error)) => Err(error.into()),
-        Err(error) => Err(CliError::failed(error)),
+        Err(error) => Err(CommandError::failed(error)),
     }
 }
 
@@ -172,14 +172,14 @@ async fn run_in_real_time(
     paths: &LabPaths,
     scenario: &Scenario,
     speed: f64,
-) -> Result<(), CliError> {
+) -> Result<(), CommandError> {
     let config = lab_config(paths, scenario, Some(speed))?;
     let shutdown = Shutdown::start(false)?;
     let lab = shutdown.unless_requested(Lab::start(config)).await??;
     let environment = ScenarioEnvironment::of_lab(&lab);
     let ran = tokio::select! {
         outcome = run_scenario(&environment, scenario, &TimelinePrinter) => result(scenario, outcome),
-        () = shutdown.requested() => Err(CliError::Failed(format!("{}: interrupted", scenario.name))),
+        () = shutdown.requested() => Err(CommandError::failed(format!("{}: interrupted", scenario.name))),
     };
     drop(environment);
     shutdown.request();
@@ -188,15 +188,15 @@ async fn run_in_real_time(
 }
 
 /// The summary of a scenario that passed.
-fn result(scenario: &Scenario, outcome: Outcome) -> Result<String, CliError> {
+fn result(scenario: &Scenario, outcome: Outcome) -> Result<String, CommandError> {
     outcome.result.map_err(|reason| match outcome.is_invalid {
         // It has the position in the file.
-        true => CliError::Usage(reason),
-        false => CliError::Failed(format!("{}: {reason}", scenario.name)),
+        true => CommandError::usage(reason),
+        false => CommandError::failed(format!("{}: {reason}", scenario.name)),
     })
 }
 
-fn print_summary(summary: &str) -> Result<(), CliError> {
+fn print_summary(summary: &str) -> Result<(), CommandError> {
     print_stdout(format!("{summary}\n").as_bytes())
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::cluster_args::{ClusterChoice, confirm_cluster_write};
 use super::output::print_stdout;
-use super::{CliError, logging, runtime};
+use super::{CommandError, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_install::{Installer, NAMESPACE};
 use kueue_lab_lab::request_error_message;
@@ -38,7 +38,7 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(mut args: Args) -> Result<(), CliError> {
+pub(super) fn run(mut args: Args) -> Result<(), CommandError> {
     if let Some(name) = args.context.take() {
         args.cluster = Some(ClusterChoice::Context(name));
     }
@@ -46,18 +46,18 @@ pub(super) fn run(mut args: Args) -> Result<(), CliError> {
     runtime()?.block_on(down(args))
 }
 
-async fn down(args: Args) -> Result<(), CliError> {
+async fn down(args: Args) -> Result<(), CommandError> {
     match &args.cluster {
-        Some(ClusterChoice::Embedded) => Err(CliError::Usage(
-            "an embedded cluster ends with its `up`; there is nothing to delete".into(),
+        Some(ClusterChoice::Embedded) => Err(CommandError::usage(
+            "an embedded cluster ends with its `up`; there is nothing to delete",
         )),
         Some(ClusterChoice::Local(tool)) => delete_cluster(*tool).await,
         Some(ClusterChoice::Context(name)) => {
             let file = args.kubeconfig.as_deref();
-            let context = KubeconfigContext::find(name, file).map_err(CliError::usage)?;
+            let context = KubeconfigContext::find(name, file).map_err(CommandError::usage)?;
             let remote = RemoteCluster::connect(context)
                 .await
-                .map_err(CliError::usage)?;
+                .map_err(CommandError::usage)?;
             if !args.yes {
                 let what = "The objects of the lab's presets, its virtual nodes and the fake resources of real nodes will be removed from";
                 confirm_cluster_write(&remote, what)?;
@@ -72,7 +72,7 @@ async fn down(args: Args) -> Result<(), CliError> {
                 .collect();
             if created.is_empty() {
                 let message = "there is no record of a cluster that `up` created; name another with --cluster context:NAME";
-                return Err(CliError::Usage(message.into()));
+                return Err(CommandError::usage(message));
             }
             for tool in created {
                 delete_cluster(tool).await?;
@@ -82,7 +82,7 @@ async fn down(args: Args) -> Result<(), CliError> {
     }
 }
 
-async fn delete_cluster(tool: ClusterTool) -> Result<(), CliError> {
+async fn delete_cluster(tool: ClusterTool) -> Result<(), CommandError> {
     let outcome = local::down(tool, &state_dir()).await?;
     let context = tool.context();
     match outcome {
@@ -92,16 +92,16 @@ async fn delete_cluster(tool: ClusterTool) -> Result<(), CliError> {
         DeleteOutcome::Absent => {
             print_stdout(format!("there is no cluster {context}\n").as_bytes())
         }
-        DeleteOutcome::NotCreatedByLab => Err(CliError::Usage(format!(
+        DeleteOutcome::NotCreatedByLab => Err(CommandError::usage(format!(
             "the cluster {context} was not created by kueue-lab, so it is not deleted; to remove the lab's nodes from it, use --cluster context:{context}"
         ))),
     }
 }
 
 /// Removes the lab's objects from an existing cluster, except for those that `uninstall` removes.
-async fn remove_lab_objects(remote: &RemoteCluster) -> Result<(), CliError> {
+async fn remove_lab_objects(remote: &RemoteCluster) -> Result<(), CommandError> {
     let installer = Installer::new(remote.client(), Clock::real(), NAMESPACE);
-    let leader = installer.leader().await.map_err(CliError::failed)?;
+    let leader = installer.leader().await.map_err(CommandError::failed)?;
     if let Some(lab) = leader
         .as_ref()
         .filter(|name| name.starts_with(IDENTITY_PREFIX))
@@ -110,16 +110,16 @@ async fn remove_lab_objects(remote: &RemoteCluster) -> Result<(), CliError> {
             "a lab ({lab}) is still running on {}; stop it first",
             remote.name()
         );
-        return Err(CliError::Usage(message));
+        return Err(CommandError::usage(message));
     }
     // A leader other than a lab (`kueue-lab controller`) handles the finalizers itself.
     let cleared = clear_presets(&remote.client(), leader.is_none()).await;
-    let cleared = cleared.map_err(CliError::Failed)?;
+    let cleared = cleared.map_err(CommandError::failed)?;
     for left in &cleared.remaining {
         tracing::warn!("{left}");
     }
     let removed = remove_nodes(&remote.client()).await;
-    let removed = removed.map_err(|e| CliError::Failed(request_error_message(&e)))?;
+    let removed = removed.map_err(|e| CommandError::failed(request_error_message(&e)))?;
     let text = format!(
         "removed {} objects of presets, {} virtual nodes and the fake resources of {} real nodes from {}\n",
         cleared.objects,

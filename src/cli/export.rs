@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::{print_stdout, write_file};
-use super::{CliError, runtime};
+use super::{CommandError, runtime};
 use kueue_lab_lab::request_error_message;
 
 const EXAMPLES: &str = "\
@@ -42,12 +42,12 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let yaml = runtime()?.block_on(async {
         let (client, name) = args.target.connect().await?;
         let mut objects = read_objects(&client, &args).await?;
         objects.sort_by_cached_key(apply_order);
-        Ok::<_, CliError>(to_yaml(&name, &objects))
+        Ok::<_, CommandError>(to_yaml(&name, &objects))
     })?;
     match &args.output {
         None => print_stdout(yaml.as_bytes()),
@@ -56,9 +56,9 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 }
 
 /// Reads the objects of all resources, if possible of one revision.
-async fn read_objects(client: &Client, args: &Args) -> Result<Vec<Value>, CliError> {
+async fn read_objects(client: &Client, args: &Args) -> Result<Vec<Value>, CommandError> {
     let discovery = Discovery::new(client.clone()).run().await;
-    let discovery = discovery.map_err(|e| CliError::Failed(request_error_message(&e)))?;
+    let discovery = discovery.map_err(|e| CommandError::failed(request_error_message(&e)))?;
     let mut objects = Vec::new();
     let mut lists = PagedLists::new(client.clone());
     for group in discovery.groups() {
@@ -75,7 +75,7 @@ async fn read_objects(client: &Client, args: &Args) -> Result<Vec<Value>, CliErr
             let listed = lists.list(&resource).await;
             let listed = listed.map_err(|error| {
                 let why = request_error_message(&error);
-                CliError::Failed(format!("cannot list {}: {why}", resource.plural))
+                CommandError::failed(format!("cannot list {}: {why}", resource.plural))
             })?;
             objects.extend(listed.into_iter().filter_map(|o| exported(o, args)));
         }

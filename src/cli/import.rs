@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::{print_stdout, write_file};
 use super::plan::plan_error;
-use super::{CliError, runtime};
+use super::{CommandError, CommandErrorKind, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_import::{
     Bundle, ChangeScope, ImportError, anonymize, import_cluster, import_for_change,
 };
-use kueue_lab_lab::{KubeconfigContext, error_chain};
+use kueue_lab_lab::KubeconfigContext;
 use kueue_lab_plan::{check_import, check_text};
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let mut bundle = runtime()?.block_on(async {
         let context = args.target.context()?;
         import_context(&context).await
@@ -68,12 +68,12 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 /// Imports the cluster of a context.
 ///
 /// # Errors
-/// [`CliError::Usage`] for missing rights and for a cluster without a Kueue that the lab knows.
-pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle, CliError> {
-    let client = context.client().await.map_err(CliError::usage)?;
+/// A usage error for missing rights and for a cluster without a Kueue that the lab knows.
+pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle, CommandError> {
+    let client = context.client().await.map_err(CommandError::usage)?;
     let now = Clock::real().now();
     let imported = import_cluster(&client, context.name(), now).await;
-    imported.map_err(|error| import_error(context, &error))
+    imported.map_err(|error| import_error(context, error))
 }
 
 /// Imports the cluster of a context, with the further objects that a plan needs.
@@ -83,21 +83,20 @@ pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle
 pub(super) async fn import_for_plan(
     context: &KubeconfigContext,
     scope: &ChangeScope,
-) -> Result<Bundle, CliError> {
-    let client = context.client().await.map_err(CliError::usage)?;
+) -> Result<Bundle, CommandError> {
+    let client = context.client().await.map_err(CommandError::usage)?;
     let now = Clock::real().now();
     let imported = import_for_change(&client, context.name(), now, scope).await;
-    imported.map_err(|error| import_error(context, &error))
+    imported.map_err(|error| import_error(context, error))
 }
 
-fn import_error(context: &KubeconfigContext, error: &ImportError) -> CliError {
-    let message = format!(
-        "cannot import the cluster of context {}: {}",
-        context.name(),
-        error_chain(error)
-    );
-    match error.is_usage() {
-        true => CliError::Usage(message),
-        false => CliError::Failed(message),
-    }
+fn import_error(context: &KubeconfigContext, error: ImportError) -> CommandError {
+    let is_usage = error.is_usage();
+    let kind = if is_usage {
+        CommandErrorKind::Usage
+    } else {
+        CommandErrorKind::Failed
+    };
+    let message = format!("cannot import the cluster of context {}", context.name());
+    CommandError::new(kind, error).with_message(message)
 }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
-use super::{CliError, runtime};
+use super::{CommandError, runtime};
 use kueue_lab_install::BatchRole;
 
 const EXAMPLES: &str = "\
@@ -37,21 +37,21 @@ enum Role {
     BatchUser,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     let role = match args.role {
         Role::BatchAdmin => BatchRole::Admin,
         Role::BatchUser => BatchRole::User,
     };
     runtime()?.block_on(async {
         let context = args.target.context()?;
-        let client = context.client().await.map_err(CliError::usage)?;
+        let client = context.client().await.map_err(CommandError::usage)?;
         let token = role
             .token(&client, &args.namespace)
             .await
-            .map_err(CliError::failed)?;
+            .map_err(CommandError::failed)?;
         let text = context
             .with_token(role.name(), token, &args.namespace)
-            .map_err(CliError::failed)?;
+            .map_err(CommandError::failed)?;
         print_stdout(text.as_bytes())
     })
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use kube::Client;
 use kube::config::Kubeconfig;
 
-use super::CliError;
+use super::CommandError;
 use super::running_lab::running_lab_kubeconfig;
 use kueue_lab_explain::ExplainError;
 use kueue_lab_lab::{
-    KubeconfigContext, context_names, error_chain, read_default_kubeconfig, read_kubeconfig,
+    KubeconfigContext, context_names, read_default_kubeconfig, read_kubeconfig,
 };
 
 /// The flags that select a kubeconfig and a context.
@@ -39,14 +39,14 @@ impl KubeconfigArgs {
     }
 
     /// A client that renews its credentials, and the name of the context.
-    pub(super) async fn connect(&self) -> Result<(Client, String), CliError> {
+    pub(super) async fn connect(&self) -> Result<(Client, String), CommandError> {
         let context = self.context()?;
-        let client = context.client().await.map_err(CliError::usage)?;
+        let client = context.client().await.map_err(CommandError::usage)?;
         Ok((client, context.name().to_owned()))
     }
 
     /// The selected context.
-    pub(super) fn context(&self) -> Result<KubeconfigContext, CliError> {
+    pub(super) fn context(&self) -> Result<KubeconfigContext, CommandError> {
         let KubeconfigSource {
             source,
             file,
@@ -54,19 +54,16 @@ impl KubeconfigArgs {
         } = self.load_kubeconfig()?;
         let name = self.context.as_deref();
         KubeconfigContext::from_kubeconfig(config, name, &source, file.as_deref())
-            .map_err(CliError::usage)
+            .map_err(CommandError::usage)
     }
 
     /// The kubeconfig with the selected context.
-    fn load_kubeconfig(&self) -> Result<KubeconfigSource, CliError> {
+    fn load_kubeconfig(&self) -> Result<KubeconfigSource, CommandError> {
         if let Some(path) = &self.kubeconfig {
             let source = path.display().to_string();
             let config = read_kubeconfig(path);
             let config = config.map_err(|e| {
-                CliError::Usage(format!(
-                    "cannot use the kubeconfig {source}: {}",
-                    error_chain(&e)
-                ))
+                CommandError::usage(e).with_message(format!("cannot use the kubeconfig {source}"))
             })?;
             let found = KubeconfigSource {
                 source,
@@ -94,9 +91,8 @@ impl KubeconfigArgs {
         };
         if named {
             let config = read_default_kubeconfig();
-            let config = config.map_err(|e| {
-                CliError::Usage(format!("cannot use $KUBECONFIG: {}", error_chain(&e)))
-            })?;
+            let config = config
+                .map_err(|e| CommandError::usage(e).with_message("cannot use $KUBECONFIG"))?;
             found.push(default_location("$KUBECONFIG", config));
             found.extend(running_lab());
         } else {
@@ -109,10 +105,11 @@ impl KubeconfigArgs {
     }
 
     /// The index of the first kubeconfig that has the selected context.
-    fn find_context(&self, found: &[KubeconfigSource]) -> Result<usize, CliError> {
+    fn find_context(&self, found: &[KubeconfigSource]) -> Result<usize, CommandError> {
         if found.is_empty() {
-            let message = "no cluster found: no lab is running, and there is no kubeconfig; start a lab with `kueue-lab up`, or name a file with --kubeconfig";
-            return Err(CliError::Usage(message.into()));
+            let message = "no cluster found: no lab is running, and there is no kubeconfig";
+            let hint = "start a lab with `kueue-lab up`, or name a file with --kubeconfig";
+            return Err(CommandError::usage(message).hinting(hint));
         }
         let Some(context) = &self.context else {
             return Ok(0);
@@ -120,7 +117,7 @@ impl KubeconfigArgs {
         let has = |config: &Kubeconfig| config.contexts.iter().any(|c| c.name == *context);
         found.iter().position(|f| has(&f.config)).ok_or_else(|| {
             let names = context_names(found.iter().flat_map(|f| &f.config.contexts));
-            CliError::Usage(format!(
+            CommandError::usage(format!(
                 "there is no context {context:?}; the contexts are: {names}"
             ))
         })
@@ -129,7 +126,7 @@ impl KubeconfigArgs {
 
 /// The error of a command after a failed request for kinds of Kueue: without the right, the credentials or Kueue,
 /// the request of the user is invalid.
-pub(super) fn request_error(error: &kube::Error) -> CliError {
+pub(super) fn request_error(error: &kube::Error) -> CommandError {
     ExplainError::of_request(error).into()
 }
 

@@ -42,7 +42,7 @@ mod up;
 
 use command_line::Cli;
 use command_runtime::runtime;
-use error::CliError;
+use error::{CommandError, CommandErrorKind};
 use shutdown::Shutdown;
 
 pub(crate) use command_line::main;

@@ -5,13 +5,13 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::CliError;
+use super::CommandError;
 
 /// Writes data to stdout. A closed pipe is not an error.
-pub(super) fn print_stdout(data: &[u8]) -> Result<(), CliError> {
+pub(super) fn print_stdout(data: &[u8]) -> Result<(), CommandError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(data).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(CliError::failed(e)),
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(CommandError::failed(e)),
         _ => Ok(()),
     }
 }
@@ -21,7 +21,7 @@ pub(super) fn print_stdout(data: &[u8]) -> Result<(), CliError> {
 ///
 /// # Errors
 /// A message with the path.
-pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CommandError> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
@@ -33,7 +33,7 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     written.map_err(|error| {
         // The first error is reported.
         let _ = std::fs::remove_file(&temporary);
-        unwritable(path, &error)
+        unwritable(path, error)
     })
 }
 
@@ -51,20 +51,20 @@ impl NewFile {
     ///
     /// # Errors
     /// A message with the path: it or its folder cannot be written.
-    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn create(path: &Path) -> Result<Self, CommandError> {
         let created = Self::open(path).map(|(file, names)| Self {
             path: path.to_owned(),
             file,
             names,
         });
-        created.map_err(|error| unwritable(path, &error))
+        created.map_err(|error| unwritable(path, error))
     }
 
     /// Checks that [`NewFile::create`] can create the file, and leaves none behind.
     ///
     /// # Errors
     /// As [`NewFile::create`].
-    pub(super) fn check(path: &Path) -> Result<(), CliError> {
+    pub(super) fn check(path: &Path) -> Result<(), CommandError> {
         let is_special = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
         match std::fs::metadata(path).is_ok_and(is_special) {
             true => Ok(()),
@@ -102,19 +102,19 @@ impl NewFile {
     ///
     /// # Errors
     /// A message with the path.
-    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), CliError> {
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), CommandError> {
         let written = self.file.write_all(data);
-        written.map_err(|error| unwritable(&self.path, &error))
+        written.map_err(|error| unwritable(&self.path, error))
     }
 
     /// Gives the file its final name, if it does not have it yet. It can be written further.
     ///
     /// # Errors
     /// A message with the path.
-    pub(super) fn replace(&mut self) -> Result<(), CliError> {
+    pub(super) fn replace(&mut self) -> Result<(), CommandError> {
         if let Some((temporary, target)) = &self.names {
             let renamed = std::fs::rename(temporary, target);
-            renamed.map_err(|error| unwritable(&self.path, &error))?;
+            renamed.map_err(|error| unwritable(&self.path, error))?;
             self.names = None;
         }
         Ok(())
@@ -135,6 +135,6 @@ impl Drop for NewFile {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::Usage(format!("cannot write {}: {error}", path.display()))
+fn unwritable(path: &Path, error: std::io::Error) -> CommandError {
+    CommandError::usage(error).with_message(format!("cannot write {}", path.display()))
 }

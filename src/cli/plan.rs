@@ -8,7 +8,7 @@ use super::import::import_for_plan;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
 use super::source_text::with_sources;
-use super::{CliError, runtime};
+use super::{CommandError, runtime};
 use kueue_lab_plan::{
     ClusterPlan, PlanError, PlannedChange, change_scope, markdown, plan_preset, plan_text,
 };
@@ -54,18 +54,18 @@ enum Output {
 }
 
 /// Prints the plan; returns whether the exit code reports changes.
-pub(super) fn run(args: Args) -> Result<bool, CliError> {
+pub(super) fn run(args: Args) -> Result<bool, CommandError> {
     let outcome = plan_and_print(&args);
     match (outcome, args.detailed_exitcode) {
         (Ok(plan), true) => Ok(plan.has_changes()),
         (Ok(_), false) => Ok(false),
         // Exit code 2 means changes.
-        (Err(error), true) => Err(CliError::failed(error)),
+        (Err(error), true) => Err(CommandError::failed(error)),
         (Err(error), false) => Err(error),
     }
 }
 
-fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
+fn plan_and_print(args: &Args) -> Result<ClusterPlan, CommandError> {
     let preset = only_preset(&args.folder)?;
     let scope = change_scope(&args.folder, &preset);
     let bundle = runtime()?.block_on(async {
@@ -80,33 +80,33 @@ fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
     let text = match args.output {
         Output::Text => plan_text(&plan),
         Output::Markdown => markdown(&plan),
-        Output::Json => serde_json::to_string_pretty(&plan).map_err(CliError::failed)? + "\n",
+        Output::Json => serde_json::to_string_pretty(&plan).map_err(CommandError::failed)? + "\n",
     };
     print_stdout(text.as_bytes())?;
     Ok(plan)
 }
 
 /// The error of a plan with its exit code.
-pub(super) fn plan_error(error: PlanError) -> CliError {
+pub(super) fn plan_error(error: PlanError) -> CommandError {
     if let PlanError::Invalid(findings) = &error {
-        return CliError::Usage(with_sources(findings));
+        return CommandError::usage(with_sources(findings));
     }
     match error.is_usage() {
-        true => CliError::usage(error),
-        false => CliError::failed(error),
+        true => CommandError::usage(error),
+        false => CommandError::failed(error),
     }
 }
 
 /// The name of the preset of a folder with the files of one.
-fn only_preset(folder: &Path) -> Result<String, CliError> {
-    let mut names = presets::list(folder).map_err(CliError::usage)?;
+fn only_preset(folder: &Path) -> Result<String, CommandError> {
+    let mut names = presets::list(folder).map_err(CommandError::usage)?;
     match (names.pop(), names.is_empty()) {
         (Some(name), true) => Ok(name),
-        (None, _) => Err(CliError::Usage(format!(
+        (None, _) => Err(CommandError::usage(format!(
             "{} has no YAML files; name a folder with queues",
             folder.display()
         ))),
-        (Some(last), false) => Err(CliError::Usage(format!(
+        (Some(last), false) => Err(CommandError::usage(format!(
             "{} has several presets: {}, {last}; name the folder of one",
             folder.display(),
             names.join(", ")

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
-use super::{CliError, logging, runtime};
+use super::{CommandError, logging, runtime};
 use kueue_lab_lab::request_error_message;
 
 /// How long the lab may take to switch.
@@ -36,7 +36,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     logging::to_stderr();
     runtime()?.block_on(async {
         let (client, context) = args.target.connect().await?;
@@ -58,23 +58,23 @@ struct PresetObjects {
 }
 
 impl PresetObjects {
-    fn failed(&self, error: &kube::Error) -> CliError {
+    fn failed(&self, error: &kube::Error) -> CommandError {
         match is_not_found(error) {
-            true => CliError::Usage(format!(
+            true => CommandError::usage(format!(
                 "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`",
                 self.context
             )),
-            false => CliError::Failed(request_error_message(error)),
+            false => CommandError::failed(request_error_message(error)),
         }
     }
 
-    async fn objects(&self) -> Result<Vec<DynamicObject>, CliError> {
+    async fn objects(&self) -> Result<Vec<DynamicObject>, CommandError> {
         let list = self.api.list(&ListParams::default()).await;
         Ok(list.map_err(|error| self.failed(&error))?.items)
     }
 
     /// Prints a line for each preset, with `*` for the active one.
-    async fn list(&self) -> Result<(), CliError> {
+    async fn list(&self) -> Result<(), CommandError> {
         let objects = self.objects().await?;
         let width = objects.iter().map(|o| o.name_any().len()).max();
         let width = width.unwrap_or_default();
@@ -94,7 +94,7 @@ impl PresetObjects {
     }
 
     /// Switches to a preset and waits until the lab has done so.
-    async fn switch(&self, name: &str) -> Result<(), CliError> {
+    async fn switch(&self, name: &str) -> Result<(), CommandError> {
         let patch = Patch::Merge(json!({"spec": PresetSpec::apply_request(Clock::real().now())}));
         let patched = self.api.patch(name, &PatchParams::default(), &patch).await;
         let requested = match patched {
@@ -110,7 +110,7 @@ impl PresetObjects {
                     "there is no preset {name:?}; the presets are {}",
                     names.join(", ")
                 );
-                return Err(CliError::Usage(message));
+                return Err(CommandError::usage(message));
             }
             Err(error) => return Err(self.failed(&error)),
         };
@@ -131,10 +131,10 @@ impl PresetObjects {
                     let line = format!("preset {name} is active: {}\n", status.summary);
                     print_stdout(line.as_bytes())
                 }
-                false => Err(CliError::Failed(status.error_lines().join("\n"))),
+                false => Err(CommandError::failed(status.error_lines().join("\n"))),
             };
         }
-        Err(CliError::Failed(format!(
+        Err(CommandError::failed(format!(
             "the lab has not switched within {} s; `kubectl get presets` shows its state",
             TIMEOUT.as_secs()
         )))

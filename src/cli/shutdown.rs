@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
-use super::CliError;
+use super::CommandError;
 
 /// The time from the request until the process is ended.
 const DEADLINE: Duration = Duration::from_millis(1800);
@@ -54,8 +54,8 @@ impl Shutdown {
     ///
     /// # Errors
     /// Signals cannot be handled, or the threads cannot be started.
-    pub(super) fn start(has_terminal: bool) -> Result<Self, CliError> {
-        let failed = |e| CliError::Failed(format!("cannot wait for signals: {e}"));
+    pub(super) fn start(has_terminal: bool) -> Result<Self, CommandError> {
+        let failed = |e| CommandError::failed(e).with_message("cannot wait for signals");
         let handled = match has_terminal {
             true => &[SIGINT, SIGTERM, SIGHUP][..],
             false => &[SIGINT, SIGTERM],
@@ -128,11 +128,11 @@ impl Shutdown {
     pub(super) async fn unless_requested<T>(
         &self,
         work: impl Future<Output = T>,
-    ) -> Result<T, CliError> {
+    ) -> Result<T, CommandError> {
         tokio::select! {
             biased;
             output = work => Ok(output),
-            () = self.requested() => Err(CliError::Failed("interrupted".into())),
+            () = self.requested() => Err(CommandError::failed("interrupted")),
         }
     }
 }
@@ -182,7 +182,7 @@ impl Shared {
     fn end(&self, code: i32, message: Option<&'static str>) -> ! {
         let mut steps = std::mem::take(&mut self.state.lock().cleanup);
         if let Some(message) = message {
-            steps.push(Box::new(move || eprintln!("kueue-lab: {message}")));
+            steps.push(Box::new(move || eprintln!("error: {message}")));
         }
         let (done, is_done) = mpsc::channel::<()>();
         for step in steps {

@@ -4,7 +4,7 @@ use kueue_lab_presets::Finding;
 use kueue_lab_scenario::ScenarioError;
 use kueue_lab_yaml::source_snippet;
 
-use super::CliError;
+use super::CommandError;
 
 /// Findings about files as the user names them, each with its source line.
 pub(super) fn with_sources(findings: &[Finding]) -> String {
@@ -17,7 +17,7 @@ pub(super) fn with_sources(findings: &[Finding]) -> String {
 }
 
 /// The error of a scenario, with the source line.
-pub(super) fn scenario_error(error: ScenarioError) -> CliError {
+pub(super) fn scenario_error(error: ScenarioError) -> CommandError {
     let snippet = match &error {
         ScenarioError::In { file, problem } => {
             let text = kueue_lab_host::read_to_string(file, kueue_lab_host::FILE_LIMIT)
@@ -26,7 +26,7 @@ pub(super) fn scenario_error(error: ScenarioError) -> CliError {
         }
         ScenarioError::File(_) => String::new(),
     };
-    CliError::Usage(match snippet.is_empty() {
+    CommandError::usage(match snippet.is_empty() {
         true => error.to_string(),
         false => format!("{error}\n{snippet}"),
     })

@@ -9,7 +9,7 @@ use super::engine_explainer::EngineSource;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::lab_time::lab_time;
 use super::tui_session::{TuiArgs, backend, run_until_shutdown};
-use super::{CliError, Shutdown, logging, runtime};
+use super::{CommandError, Shutdown, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::request_error_message;
 use kueue_lab_tui::backend::{Backend, DemoBackend, PresetBackend};
@@ -56,22 +56,23 @@ fn parse_size(text: &str) -> Result<(u16, u16), String> {
         .ok_or_else(|| "a size is columns x rows, such as 120x36, each from 20 to 500".into())
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     logging::to_file();
     runtime()?.block_on(show(args))
 }
 
-async fn show(args: Args) -> Result<(), CliError> {
+async fn show(args: Args) -> Result<(), CommandError> {
     if args.picture.is_none() && !super::tui_session::has_terminal() {
         let message =
             "the terminal UI needs a terminal on stdin and stdout, and TERM other than dumb";
-        return Err(CliError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
     let (client, name) = args.target.connect().await?;
     // Reports an unreachable cluster before the terminal is set up.
     let version = client.apiserver_version().await;
-    version
-        .map_err(|e| CliError::Failed(format!("context {name}: {}", request_error_message(&e))))?;
+    version.map_err(|e| {
+        CommandError::failed(format!("context {name}: {}", request_error_message(&e)))
+    })?;
     let presets = ClusterPresets::find(&client).await.map(Arc::new);
     let clock = match &presets {
         Some(presets) => lab_clock(&client, presets.speed()).await,
@@ -92,7 +93,7 @@ async fn show(args: Args) -> Result<(), CliError> {
         Some(file) => write_picture(config, &file, args.size, &args.press).await,
         None => match run_until_shutdown(config, &Shutdown::start(true)?).await {
             Ok(Exit::Quit | Exit::Signal | Exit::Cancelled) => Ok(()),
-            Err(error) => Err(CliError::failed(error)),
+            Err(error) => Err(CommandError::failed(error)),
         },
     }
 }
@@ -111,7 +112,7 @@ async fn write_picture(
     file: &Path,
     (columns, rows): (u16, u16),
     press: &[String],
-) -> Result<(), CliError> {
+) -> Result<(), CommandError> {
     let config = TuiConfig {
         colours: Colours::Always,
         ascii: config.ascii.or(Some(false)),
@@ -119,12 +120,13 @@ async fn write_picture(
     };
     let keys: Vec<&str> = press.iter().map(String::as_str).collect();
     let drawn = kueue_lab_tui::capture(config, columns, rows, &keys, CAPTURE_TIMEOUT_SECONDS).await;
-    let buffer = drawn.map_err(CliError::failed)?;
+    let buffer = drawn.map_err(CommandError::failed)?;
     let is_svg = file.extension().is_some_and(|e| e == "svg");
     let text = match is_svg {
         true => screen_dump::svg(&buffer),
         false => screen_dump::text(&buffer),
     };
-    kueue_lab_host::write(file, text)
-        .map_err(|e| CliError::Usage(format!("cannot write {}: {e}", file.display())))
+    kueue_lab_host::write(file, text).map_err(|e| {
+        CommandError::usage(e).with_message(format!("cannot write {}", file.display()))
+    })
 }

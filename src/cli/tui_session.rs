@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::engine_explainer::{EngineExplainer, EngineSource};
-use super::{CliError, Shutdown};
+use super::{CommandError, Shutdown};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
@@ -38,7 +38,7 @@ impl TuiArgs {
     }
 
     /// Runs a read-only UI of a cluster with its own Kueue until it is quit or a signal arrives.
-    pub(super) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
+    pub(super) async fn observe(self, remote: &RemoteCluster) -> Result<(), CommandError> {
         let clock = Clock::real();
         let backend = backend(remote.client(), &clock, EngineSource::Cluster);
         let config = TuiConfig {
@@ -59,13 +59,15 @@ impl TuiArgs {
         kubeconfig: Option<&Path>,
         warnings: Vec<String>,
         shutdown: &Shutdown,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), CommandError> {
         let demos = Arc::new(LabDemos::new(lab, files.clone()));
         if matches!(lab.cluster(), Cluster::Embedded(_)) {
             serve_demos(lab.context(), &demos);
         }
         if let Some(scenario) = scenario {
-            demos.start_scenario(scenario).map_err(CliError::failed)?;
+            demos
+                .start_scenario(scenario)
+                .map_err(CommandError::failed)?;
         }
         let clock = lab.clock().clone();
         let engine = match lab.current_controller() {
@@ -110,11 +112,11 @@ pub(super) async fn run_until_shutdown(
 }
 
 /// The result of the command for an exit of the UI.
-fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
+fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CommandError> {
     match exit {
         Ok(_) => Ok(()),
-        Err(error @ TuiError::Terminal(_)) => Err(CliError::usage(error)),
-        Err(error) => Err(CliError::failed(error)),
+        Err(error @ TuiError::Terminal(_)) => Err(CommandError::usage(error)),
+        Err(error) => Err(CommandError::failed(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `kueue-lab uninstall`
 
 use super::kubeconfig_args::KubeconfigArgs;
-use super::{CliError, confirm, logging, runtime};
+use super::{CommandError, confirm, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_install::{Installer, NAMESPACE};
 use kueue_lab_lab::clear_presets;
@@ -26,31 +26,31 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(args: Args) -> Result<(), CommandError> {
     logging::to_stderr();
     runtime()?.block_on(uninstall(args))
 }
 
-async fn uninstall(args: Args) -> Result<(), CliError> {
+async fn uninstall(args: Args) -> Result<(), CommandError> {
     if args.yes && !args.target.is_named() {
         let why = "--yes removes everything without confirmation, so name the cluster: --context NAME or --kubeconfig FILE";
-        return Err(CliError::Usage(why.into()));
+        return Err(CommandError::usage(why));
     }
     let (client, name) = args.target.connect().await?;
     if !args.yes && !confirm_uninstall(&name)? {
-        return Err(CliError::Failed("nothing was changed".into()));
+        return Err(CommandError::failed("nothing was changed"));
     }
     let installer = Installer::new(client.clone(), Clock::real(), args.namespace);
     let report = installer
         .uninstall()
         .await
         .map_err(|e| match e.is_usage() {
-            true => CliError::usage(e),
-            false => CliError::failed(e),
+            true => CommandError::usage(e),
+            false => CommandError::failed(e),
         })?;
     // Objects of presets that are not of Kueue's kinds still exist.
     let cleared = clear_presets(&client, true).await;
-    let cleared = cleared.map_err(CliError::Failed)?;
+    let cleared = cleared.map_err(CommandError::failed)?;
     let mut text: String = report
         .lines()
         .iter()
@@ -72,12 +72,12 @@ async fn uninstall(args: Args) -> Result<(), CliError> {
 }
 
 /// Asks for confirmation; fails without a terminal.
-fn confirm_uninstall(name: &str) -> Result<bool, CliError> {
+fn confirm_uninstall(name: &str) -> Result<bool, CommandError> {
     if !confirm::is_interactive() {
         let why = format!(
             "this removes Kueue's kinds and all queues from {name}; there is no terminal for the confirmation, so confirm with --yes"
         );
-        return Err(CliError::Usage(why));
+        return Err(CommandError::usage(why));
     }
     confirm::confirm(&format!(
         "Remove Kueue's kinds, all queues and Workloads from {name}?"

@@ -183,7 +183,7 @@ fn existing_files_stay_until_they_are_replaced() {
         assert_ne!(output.status.code(), Some(0), "{output:?}");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(expected), "{error}");
-        assert!(error.contains("; nothing is recorded"), "{error}");
+        assert!(error.contains("\nhint: nothing is recorded"), "{error}");
     }
     let read = |name: &str| std::fs::read_to_string(dir.path(name)).unwrap();
     assert_eq!(read("jobs.jsonl"), "before");

@@ -58,7 +58,7 @@ impl WorkDir {
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
         assert_eq!(output.stdout, b"", "{args:?}");
-        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("error: "));
         complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 

@@ -91,7 +91,7 @@ async fn a_non_leader_can_be_interrupted() {
     let (code, log) = second.interrupted().await;
     assert_eq!(code, Some(1), "{log}");
     assert!(
-        log.contains("kueue-lab: interrupted before the lab was ready"),
+        log.contains("error: interrupted before the lab was ready"),
         "{log}"
     );
     // The first lab's objects still exist.

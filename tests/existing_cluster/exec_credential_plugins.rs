@@ -91,7 +91,7 @@ impl ExecPluginUser {
         let output = output.await.unwrap();
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
-        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("error: "));
         complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 }

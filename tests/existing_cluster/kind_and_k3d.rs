@@ -105,7 +105,7 @@ impl FakeToolsPath {
             Some(code),
             "{args:?} printed {printed}"
         );
-        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaint = printed.lines().find_map(|l| l.strip_prefix("error: "));
         complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
     }
 

@@ -61,9 +61,7 @@ impl WorkDir {
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
         assert_eq!(output.stdout, b"", "{args:?}");
-        let complaints = printed
-            .lines()
-            .filter_map(|l| l.strip_prefix("kueue-lab: "));
+        let complaints = printed.lines().filter_map(|l| l.strip_prefix("error: "));
         let complaints: Vec<_> = complaints.collect();
         assert_eq!(complaints.len(), 1, "{printed}");
         complaints[0].to_owned()

@@ -249,7 +249,7 @@ async fn no_controller_starts_beside_one_outside_the_election() {
         .unwrap();
     let printed = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(2), "{printed}");
-    assert!(printed.contains("kueue-lab: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{printed}");
+    assert!(printed.contains("error: Kueue (manager-0_1, holding the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io) already admits workloads on this cluster"), "{printed}");
     let crd = "workloads.kueue.x-k8s.io";
     let version = "apiextensions.k8s.io/v1";
     let crd = site

@@ -171,7 +171,7 @@ fn the_scenario_of_a_warning_is_printed() {
     assert_eq!(code, Some(2));
     assert_eq!(
         err,
-        "kueue-lab: there is no warning \"cohort-of-on\"; did you mean cohort-of-one?\n"
+        "error: there is no warning \"cohort-of-on\"; did you mean cohort-of-one?\n"
     );
 }
 
@@ -252,7 +252,7 @@ fn passed_and_failed_cases_are_reported() {
     ] {
         assert!(out.contains(part), "{part:?} is missing in\n{out}");
     }
-    assert_eq!(err, "kueue-lab: 2 of 3 cases failed\n");
+    assert_eq!(err, "error: 2 of 3 cases failed\n");
 
     let (code, out, _) = kueue_lab_test(folder.path(), &["--filter", "two*", "-o", "json"]);
     assert_eq!(code, Some(0), "{out}");
@@ -517,6 +517,6 @@ fn errors_in_a_file_are_reported_with_their_position() {
     let (code, _, err) = kueue_lab_test(folder.path(), &["nowhere"]);
     assert_eq!(
         (code, err.as_str()),
-        (Some(2), "kueue-lab: there is no file or folder nowhere\n")
+        (Some(2), "error: there is no file or folder nowhere\n")
     );
 }

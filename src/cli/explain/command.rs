@@ -10,7 +10,7 @@ use crate::cli::config::ConfigPurpose;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
-use crate::cli::{CliError, config, runtime};
+use crate::cli::{CommandError, config, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,13 +95,13 @@ enum Output {
 
 impl CommonArgs {
     /// The explainer of the cluster, and the namespace of the context.
-    async fn connect(&self) -> Result<(ClusterExplainer, String), CliError> {
+    async fn connect(&self) -> Result<(ClusterExplainer, String), CommandError> {
         let given = match &self.config {
             None => None,
             Some(path) => Some(config::read_config(path, ConfigPurpose::Explanation)?.loaded),
         };
         let context = self.target.context()?;
-        let client = context.client().await.map_err(CliError::usage)?;
+        let client = context.client().await.map_err(CommandError::usage)?;
         let kueue = match given {
             Some(given) => Some(given),
             None => config::configuration_or_note(&client).await?,
@@ -120,17 +120,17 @@ impl CommonArgs {
         &self,
         text: impl FnOnce() -> String,
         json: &impl Serialize,
-    ) -> Result<String, CliError> {
+    ) -> Result<String, CommandError> {
         match self.output {
             Output::Text => Ok(text()),
             Output::Json => {
-                Ok(serde_json::to_string_pretty(json).map_err(CliError::failed)? + "\n")
+                Ok(serde_json::to_string_pretty(json).map_err(CommandError::failed)? + "\n")
             }
         }
     }
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     let printed = runtime()?.block_on(async {
         match args.what {
             ExplainCommand::Workload(args) => workload(args).await,
@@ -141,7 +141,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     print_stdout(printed.as_bytes())
 }
 
-async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
+async fn workload(args: WorkloadArgs) -> Result<String, CommandError> {
     let (explainer, namespace) = args.common.connect().await?;
     let (namespace, name) = args.key(&namespace);
     let report = explainer.workload(namespace, name).await?;
@@ -153,13 +153,13 @@ async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
     args.common.format(text, &report.explained)
 }
 
-async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
+async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CommandError> {
     let (explainer, _) = args.common.connect().await?;
     let report = explainer.cluster_queue(&args.name).await?;
     args.common.format(|| report.text(), &report.explained)
 }
 
-async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
+async fn preemption(args: WorkloadArgs) -> Result<String, CommandError> {
     let (explainer, namespace) = args.common.connect().await?;
     let (namespace, name) = args.key(&namespace);
     let explained = explainer.preemption(namespace, name).await?;

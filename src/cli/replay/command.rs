@@ -19,7 +19,7 @@ use super::record::record;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::{NewFile, print_stdout};
-use crate::cli::{CliError, runtime};
+use crate::cli::{CommandError, runtime};
 
 /// The largest trace, in bytes.
 const MAX_TRACE: u64 = 2 << 30;
@@ -142,20 +142,20 @@ fn parse_duration(text: &str) -> Result<SignedDuration, String> {
         .ok_or_else(|| "a duration has units, such as 30s or 1h30m".to_owned())
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     if let Some(file) = &args.record {
         return write_record(&args.target, file);
     }
     let Some(path) = &args.trace else {
-        return Err(CliError::Usage("name a trace with --trace".to_owned()));
+        return Err(CommandError::usage("name a trace with --trace"));
     };
     let options = ReplayOptions {
-        queues: QueueMapping::parse(&args.queue).map_err(CliError::Usage)?,
+        queues: QueueMapping::parse(&args.queue).map_err(CommandError::usage)?,
         termination_grace_period: args.termination_grace_period,
         checkpoint_interval: args.checkpoint_interval,
     };
-    let here = std::env::current_dir().map_err(CliError::failed)?;
-    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
+    let here = std::env::current_dir().map_err(CommandError::failed)?;
+    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CommandError::usage)?;
     let (nodes, _) = node_pools(None, &paths)?;
     let configurations = args
         .preset
@@ -167,17 +167,17 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     }
     let read = ReadOptions {
         format: args.format.map(TraceFormat::from),
-        columns: ColumnMapping::parse(&args.column).map_err(CliError::Usage)?,
+        columns: ColumnMapping::parse(&args.column).map_err(CommandError::usage)?,
         gpu_resource: args.gpu_resource.clone(),
         skip_incomplete: args.skip_incomplete,
         past_runs: args.checkpoint_interval.is_some(),
         sort: args.sort,
     };
     let file = path.display().to_string();
-    let trace = read_trace(&file, &read_file(path)?, &read).map_err(CliError::usage)?;
+    let trace = read_trace(&file, &read_file(path)?, &read).map_err(CommandError::usage)?;
     note_unused_columns(&file, &trace);
     check_queues(&options.queues, &trace)?;
-    let outcomes: Result<Vec<ReplayOutcome>, CliError> = thread::scope(|scope| {
+    let outcomes: Result<Vec<ReplayOutcome>, CommandError> = thread::scope(|scope| {
         let (trace, options) = (&trace, &options);
         let threads: Vec<_> = configurations
             .iter()
@@ -186,7 +186,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let results = threads.into_iter().zip(&configurations);
         let results = results.map(|(thread, configuration)| match thread.join() {
             Ok(result) => result.map_err(|error| {
-                CliError::Usage(format!("preset {}: {error}", configuration.name))
+                CommandError::usage(format!("preset {}: {error}", configuration.name))
             }),
             Err(panic) => std::panic::resume_unwind(panic),
         });
@@ -194,14 +194,17 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     });
     let outcomes = outcomes?;
     if let Some(picture) = &args.picture {
-        let svg = report::svg(&file, &outcomes).map_err(CliError::failed)?;
+        let svg = report::svg(&file, &outcomes);
+        let svg = svg.map_err(|error| CommandError::failed(error.to_string()))?;
         let mut file_of_picture = NewFile::create(picture)?;
         file_of_picture.write(svg.as_bytes())?;
         file_of_picture.replace()?;
     }
     let printed = match args.output {
         Output::Table => report::table(&file, trace.skipped, &outcomes),
-        Output::Json => report::json(&file, trace.skipped, &outcomes).map_err(CliError::failed)?,
+        Output::Json => {
+            report::json(&file, trace.skipped, &outcomes).map_err(CommandError::failed)?
+        }
     };
     print_stdout(printed.as_bytes())
 }
@@ -229,7 +232,7 @@ fn note_unused_columns(file: &str, trace: &Trace) {
 }
 
 /// Refuses a mapping of a queue that the trace does not have.
-fn check_queues(mapping: &QueueMapping, trace: &Trace) -> Result<(), CliError> {
+fn check_queues(mapping: &QueueMapping, trace: &Trace) -> Result<(), CommandError> {
     let Some(absent) = mapping.absent_from(trace) else {
         return Ok(());
     };
@@ -239,14 +242,14 @@ fn check_queues(mapping: &QueueMapping, trace: &Trace) -> Result<(), CliError> {
     let names = queues.iter().copied();
     let names = names.map(|queue| if queue.is_empty() { "(none)" } else { queue });
     let names: Vec<&str> = names.collect();
-    Err(CliError::Usage(format!(
+    Err(CommandError::usage(format!(
         "--queue: no job of the trace is in the queue {absent:?}; {meant}the queues of the trace are {}",
         list_names(&names, MAX_LISTED_QUEUES)
     )))
 }
 
 /// Records the jobs of a cluster until an interrupt.
-fn write_record(target: &KubeconfigArgs, file: &Path) -> Result<(), CliError> {
+fn write_record(target: &KubeconfigArgs, file: &Path) -> Result<(), CommandError> {
     let recorded = runtime()?.block_on(async {
         let (client, name) = target.connect().await?;
         eprintln!(
@@ -267,9 +270,8 @@ fn write_record(target: &KubeconfigArgs, file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn read_file(path: &Path) -> Result<String, CliError> {
-    let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::Usage(format!("cannot read the trace {}: {error}", path.display()))
-    };
-    kueue_lab_host::read_argument_to_string(path, MAX_TRACE).map_err(|e| unreadable(&e))
+fn read_file(path: &Path) -> Result<String, CommandError> {
+    kueue_lab_host::read_argument_to_string(path, MAX_TRACE).map_err(|error| {
+        CommandError::usage(error).with_message(format!("cannot read the trace {}", path.display()))
+    })
 }

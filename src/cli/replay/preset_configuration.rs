@@ -7,7 +7,7 @@ use kueue_lab_lab::NodePools;
 use kueue_lab_presets::{self as presets, BaseConfiguration, Finding, check_preset};
 use kueue_lab_simulation::replay::ReplayConfiguration;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use kueue_lab_clock::Clock;
 
 /// The configuration of a preset: its objects, its `kueue.yaml` and its `nodes.yaml`. Without these files
@@ -19,8 +19,8 @@ pub(super) fn preset_configuration(
     folder: &Path,
     name: &str,
     default_nodes: &NodePools,
-) -> Result<ReplayConfiguration, CliError> {
-    let source = presets::read(folder, name).map_err(CliError::usage)?;
+) -> Result<ReplayConfiguration, CommandError> {
+    let source = presets::read(folder, name).map_err(CommandError::usage)?;
     let own = ControllerConfig::default();
     let base = BaseConfiguration {
         configuration: own.configuration.clone(),
@@ -48,7 +48,7 @@ pub(super) fn preset_configuration(
         },
     };
     if !errors.is_empty() {
-        return Err(CliError::Usage(errors.join("\n")));
+        return Err(CommandError::usage(errors.join("\n")));
     }
     let objects = parsed.manifests.into_iter().map(|manifest| manifest.object);
     Ok(ReplayConfiguration {

@@ -17,7 +17,7 @@ use super::workload_lists::{LIST_INTERVAL, WorkloadLists};
 use crate::cli::kubeconfig_args::request_error;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::NewFile;
-use crate::cli::{CliError, Shutdown};
+use crate::cli::{CommandError, Shutdown};
 
 /// The number of consecutive failed requests after which the cluster counts as unreachable. Before the
 /// Workloads are listed, one is enough.
@@ -38,7 +38,7 @@ pub(super) struct Recorded {
 ///
 /// # Errors
 /// The file cannot be written, the Workloads cannot be listed, or the cluster is gone.
-pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, CliError> {
+pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, CommandError> {
     let mut recorder = Recorder {
         path,
         file: NewFile::create(path)?,
@@ -58,8 +58,8 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
             running: recorder.running.len(),
         }),
         false => {
-            let why = "interrupted before the Workloads were listed; nothing is recorded";
-            Err(CliError::failed(why))
+            let why = "interrupted before the Workloads were listed";
+            Err(CommandError::failed(why).hinting("nothing is recorded"))
         }
     }
 }
@@ -98,7 +98,7 @@ struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// Records until an error.
-    async fn record(&mut self, client: &Client) -> Result<(), CliError> {
+    async fn record(&mut self, client: &Client) -> Result<(), CommandError> {
         let events = watcher(Api::<Workload>::all(client.clone()), Config::default());
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
@@ -115,7 +115,7 @@ impl Recorder<'_> {
                 }
                 Err(WatchError::Request(error)) => match failed_request(&error) {
                     Some(cause) => self.check_failure(cause)?,
-                    None => self.check_failures(|| CliError::failed(&error))?,
+                    None => self.check_failures(|| CommandError::failed(error))?,
                 },
             }
         }
@@ -123,7 +123,7 @@ impl Recorder<'_> {
     }
 
     /// Records from lists until an error.
-    async fn record_lists(&mut self, client: &Client) -> Result<(), CliError> {
+    async fn record_lists(&mut self, client: &Client) -> Result<(), CommandError> {
         eprintln!(
             "note: without the right to watch Workloads, they are listed every {} s; those that finish and are deleted in between are not recorded",
             LIST_INTERVAL.as_secs()
@@ -147,7 +147,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// The recording cannot continue: without permission, without Kueue, or when the cluster does not answer.
-    fn check_failure(&mut self, cause: &kube::Error) -> Result<(), CliError> {
+    fn check_failure(&mut self, cause: &kube::Error) -> Result<(), CommandError> {
         match cause {
             kube::Error::Api(status) if [401, 403, 404].contains(&status.code) => {
                 Err(self.ended(request_error(cause)))
@@ -156,7 +156,7 @@ impl Recorder<'_> {
         }
     }
 
-    fn check_failures(&mut self, why: impl FnOnce() -> CliError) -> Result<(), CliError> {
+    fn check_failures(&mut self, why: impl FnOnce() -> CommandError) -> Result<(), CommandError> {
         self.failures += 1;
         let most = match self.file.is_in_place() {
             true => MAX_FAILURES,
@@ -169,23 +169,19 @@ impl Recorder<'_> {
     }
 
     /// The error of a recording that ends, with the recorded part.
-    fn ended(&self, why: CliError) -> CliError {
-        let more = match self.file.is_in_place() {
-            true => format!(
-                "; {} jobs are recorded in {}",
-                self.recorded.len(),
-                self.path.display()
-            ),
-            false => "; nothing is recorded".to_owned(),
-        };
-        match why {
-            CliError::Usage(why) => CliError::Usage(why + &more),
-            CliError::Failed(why) => CliError::Failed(why + &more),
-            job @ CliError::Job { .. } => job,
-        }
+    fn ended(&self, why: CommandError) -> CommandError {
+        let (count, path) = (self.recorded.len(), self.path.display());
+        why.hinting(match self.file.is_in_place() {
+            true => format!("{count} jobs are recorded in {path}"),
+            false => "nothing is recorded".to_owned(),
+        })
     }
 
-    async fn observe(&mut self, client: &Client, event: Event<Workload>) -> Result<(), CliError> {
+    async fn observe(
+        &mut self,
+        client: &Client,
+        event: Event<Workload>,
+    ) -> Result<(), CommandError> {
         match event {
             Event::Init => Ok(()),
             Event::InitDone => self.file.replace(),
@@ -208,7 +204,7 @@ impl Recorder<'_> {
     }
 
     /// Writes a Workload that is finished and was admitted.
-    fn apply(&mut self, wl: &Workload) -> Result<(), CliError> {
+    fn apply(&mut self, wl: &Workload) -> Result<(), CommandError> {
         let admitted = wl.is_condition_true(ADMITTED);
         if !wl.is_condition_true(FINISHED) {
             match admitted {

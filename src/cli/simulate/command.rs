@@ -22,7 +22,7 @@ use super::text;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
-use crate::cli::{CliError, config, runtime};
+use crate::cli::{CommandError, config, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,14 +72,14 @@ struct Report<'a> {
     without_workload: &'a [JobWithoutWorkload],
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     let runtime = runtime()?;
     let context = args.target.context()?;
     let namespace = args.namespace.as_deref();
     let namespace = namespace.unwrap_or_else(|| context.namespace());
     let submission = Submission::read(&args.filename, args.count.into(), namespace)?;
     let (engine, pods_ready, kueue, queues, now) = runtime.block_on(async {
-        let client = context.client().await.map_err(CliError::usage)?;
+        let client = context.client().await.map_err(CommandError::usage)?;
         let kueue = config::configuration_or_note(&client).await?;
         let settings = settings(kueue.as_ref());
         let now = lab_or_real_time(&client).await;
@@ -89,7 +89,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let queues = queue_objects(&mut lists).await?;
         lists.check_rights()?;
         let pods_ready = settings.wait_for_pods_ready.is_some();
-        Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
+        Ok::<_, CommandError>((engine, pods_ready, kueue, queues, now))
     })?;
     let ConstructedWorkloads {
         workloads,
@@ -132,7 +132,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
                 simulation: &simulation,
                 changes: &changes,
             };
-            serde_json::to_string_pretty(&report).map_err(CliError::failed)? + "\n"
+            serde_json::to_string_pretty(&report).map_err(CommandError::failed)? + "\n"
         }
     };
     print_stdout(printed.as_bytes())

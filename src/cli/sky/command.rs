@@ -1,7 +1,7 @@
 //! The subcommands of `kueue-lab sky`.
 
 use super::{down, exec, jobs, launch, logs, status};
-use crate::cli::{CliError, runtime};
+use crate::cli::{CommandError, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +36,7 @@ enum SkyCommand {
     Jobs(jobs::Args),
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     runtime()?.block_on(async {
         match args.command {
             SkyCommand::Launch(args) => launch::run(args).await,

@@ -1,7 +1,7 @@
 //! `kueue-lab sky down`
 
 use super::user_clusters::{UserClusters, cluster_error};
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 
@@ -21,7 +21,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let user = UserClusters::connect(&args.target).await?;
     let clusters = match args.all {
         true => user.list().await?,

@@ -3,7 +3,7 @@
 use super::job_args::JobArgs;
 use super::task_args::TaskArgs;
 use super::user_clusters::UserClusters;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 
 /// Run a task as a job on a cluster that exists, and print its log.
@@ -22,7 +22,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let (_, text) = args.task.read()?;
     let mut task = args.job.task(&text)?;
     task.setup = None;

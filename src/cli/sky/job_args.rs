@@ -4,7 +4,7 @@ use kueue_lab_skypilot::Task;
 use kueue_lab_skypilot::clusters::Cluster;
 
 use super::user_clusters::{UserClusters, cluster_error};
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::output::print_stdout;
 
 /// The flags for the job of a task on a cluster.
@@ -20,8 +20,8 @@ pub(super) struct JobArgs {
 
 impl JobArgs {
     /// The task with the name of the job.
-    pub(super) fn task(&self, text: &str) -> Result<Task, CliError> {
-        let mut task = Task::parse(text).map_err(CliError::usage)?;
+    pub(super) fn task(&self, text: &str) -> Result<Task, CommandError> {
+        let mut task = Task::parse(text).map_err(CommandError::usage)?;
         task.name = self.name.clone().or(task.name);
         Ok(task)
     }
@@ -32,7 +32,7 @@ impl JobArgs {
         user: &UserClusters,
         cluster: &Cluster,
         task: &Task,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), CommandError> {
         let submitted = user.clusters.submit(cluster, task).await;
         let id = submitted.map_err(cluster_error)?;
         print_stdout(format!("Job submitted, ID: {id}\n").as_bytes())?;

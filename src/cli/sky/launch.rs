@@ -7,7 +7,7 @@ use kueue_lab_skypilot::clusters::ClusterError;
 use super::job_args::JobArgs;
 use super::task_args::TaskArgs;
 use super::user_clusters::{UserClusters, cluster_error};
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 
 /// The number of random characters in the name of a cluster without -c.
@@ -30,7 +30,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let (shown, text) = args.task.read()?;
     let task = args.job.task(&text)?;
     let name = args
@@ -41,11 +41,11 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
     let progress = |text: &str| eprintln!("{text}");
     let launched = user.clusters.launch(&name, &task, progress).await;
     let cluster = launched.map_err(|error| match error {
-        ClusterError::Provision(reason) => CliError::Failed(format!(
+        ClusterError::Provision(reason) => CommandError::failed(format!(
             "cannot launch the cluster {name:?}, its Pods are deleted: {reason}"
         )),
         ClusterError::Plan(reason @ LaunchError::PodResources(_)) => {
-            CliError::Usage(format!("{shown}: {reason}"))
+            CommandError::usage(format!("{shown}: {reason}"))
         }
         other => cluster_error(other),
     })?;

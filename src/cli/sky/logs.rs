@@ -1,7 +1,7 @@
 //! `kueue-lab sky logs`
 
 use super::user_clusters::UserClusters;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 
 /// Print the log of a job on a cluster to its end.
@@ -20,7 +20,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let user = UserClusters::connect(&args.target).await?;
     let cluster = user.one(&args.cluster).await?;
     user.print_log(&cluster, args.job, !args.no_follow).await

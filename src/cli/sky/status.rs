@@ -3,7 +3,7 @@
 use kueue_lab_skypilot::clusters::status_table;
 
 use super::user_clusters::UserClusters;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
@@ -18,7 +18,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let user = UserClusters::connect(&args.target).await?;
     let clusters = match args.clusters.is_empty() {
         true => user.list().await?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use kueue_lab_skypilot::{Task, TaskOverrides};
 use serde_json::json;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// A task and the flags that change it.
 #[derive(Debug, clap::Args)]
@@ -38,13 +38,13 @@ impl TaskArgs {
     ///
     /// # Errors
     /// The file cannot be read, or a value is invalid.
-    pub(super) fn read(&self) -> Result<(String, String), CliError> {
+    pub(super) fn read(&self) -> Result<(String, String), CommandError> {
         let (shown, text) = self.entrypoint()?;
-        let at = |error: &dyn std::fmt::Display| CliError::Usage(format!("{shown}:{error}"));
+        let at = |error: &dyn std::fmt::Display| CommandError::usage(format!("{shown}:{error}"));
         Task::parse(&text).map_err(|error| at(&error))?;
         let text = self.overrides()?.apply(&text).map_err(|error| at(&error))?;
         Task::parse(&text).map_err(|error| {
-            CliError::Usage(format!(
+            CommandError::usage(format!(
                 "{shown}, with the flags of the command: {}",
                 error.0.message
             ))
@@ -52,16 +52,16 @@ impl TaskArgs {
         Ok((shown, text))
     }
 
-    fn entrypoint(&self) -> Result<(String, String), CliError> {
+    fn entrypoint(&self) -> Result<(String, String), CommandError> {
         if let [file] = &*self.entrypoint
             && is_file(file)
         {
             let text = kueue_lab_host::read_argument_to_string(file, kueue_lab_host::FILE_LIMIT);
-            let text = text.map_err(|error| CliError::Usage(format!("{file}: {error}")))?;
+            let text = text.map_err(|error| CommandError::usage(error).with_message(file))?;
             return Ok((file.clone(), text));
         }
         if self.entrypoint.is_empty() {
-            return Err(CliError::Usage(
+            return Err(CommandError::usage(
                 "the task is missing: name its file, or a command to run".to_owned(),
             ));
         }
@@ -69,12 +69,12 @@ impl TaskArgs {
         Ok((format!("{command:?}"), json!({"run": command}).to_string()))
     }
 
-    fn overrides(&self) -> Result<TaskOverrides, CliError> {
+    fn overrides(&self) -> Result<TaskOverrides, CommandError> {
         let envs = self.env.iter().map(|env| match env.split_once('=') {
             Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
             None => match std::env::var(env) {
                 Ok(value) => Ok((env.clone(), value)),
-                Err(_) => Err(CliError::Usage(format!(
+                Err(_) => Err(CommandError::usage(format!(
                     "--env {env}: the variable is not set; give it a value with {env}=VALUE"
                 ))),
             },

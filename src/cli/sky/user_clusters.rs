@@ -7,9 +7,9 @@ use kueue_lab_skypilot::{SkyConfig, SkyEnv};
 
 use super::jobs::ManagedJobObjects;
 use super::user_config::user_config;
-use crate::cli::CliError;
 use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
 use crate::cli::output::print_stdout;
+use crate::cli::{CommandError, CommandErrorKind};
 
 /// The clusters in the namespace of the user's configuration, or of the context.
 pub(super) struct UserClusters {
@@ -22,14 +22,14 @@ impl UserClusters {
     ///
     /// # Errors
     /// The configuration or the kubeconfig is invalid.
-    pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CliError> {
+    pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CommandError> {
         let config = user_config()?;
         let context = target.context()?;
-        let client = context.client().await.map_err(CliError::usage)?;
+        let client = context.client().await.map_err(CommandError::usage)?;
         let mut env = SkyEnv::new(context.name());
         env.namespace = context.namespace().to_owned();
         if let Some(text) = config {
-            let config = SkyConfig::parse(&text).map_err(CliError::usage)?;
+            let config = SkyConfig::parse(&text).map_err(CommandError::usage)?;
             env = env.with_config(config);
         }
         Ok(Self {
@@ -39,7 +39,7 @@ impl UserClusters {
     }
 
     /// The clusters without those of managed jobs.
-    pub(super) async fn list(&self) -> Result<Vec<Cluster>, CliError> {
+    pub(super) async fn list(&self) -> Result<Vec<Cluster>, CommandError> {
         let mut clusters = self.clusters.list().await.map_err(cluster_error)?;
         let context = self.clusters.context().to_owned();
         let managed = ManagedJobObjects::new(self.client.clone(), context);
@@ -56,11 +56,11 @@ impl UserClusters {
     ///
     /// # Errors
     /// A cluster does not exist.
-    pub(super) async fn named(&self, names: &[String]) -> Result<Vec<Cluster>, CliError> {
+    pub(super) async fn named(&self, names: &[String]) -> Result<Vec<Cluster>, CommandError> {
         let clusters = self.list().await?;
         let has = |name: &String| clusters.iter().any(|cluster| cluster.name == *name);
         if let Some(missing) = names.iter().find(|name| !has(name)) {
-            return Err(CliError::Usage(format!(
+            return Err(CommandError::usage(format!(
                 "there is no cluster {missing:?}; `kueue-lab sky status` lists the clusters"
             )));
         }
@@ -72,7 +72,7 @@ impl UserClusters {
     ///
     /// # Errors
     /// The cluster does not exist.
-    pub(super) async fn one(&self, name: &str) -> Result<Cluster, CliError> {
+    pub(super) async fn one(&self, name: &str) -> Result<Cluster, CommandError> {
         let mut clusters = self.named(&[name.to_owned()]).await?;
         Ok(clusters.swap_remove(0))
     }
@@ -86,7 +86,7 @@ impl UserClusters {
         cluster: &Cluster,
         job: Option<u64>,
         follow: bool,
-    ) -> Result<(), CliError> {
+    ) -> Result<(), CommandError> {
         let mut printed = Ok(());
         let print = |text: &[u8]| {
             if printed.is_ok() {
@@ -101,17 +101,19 @@ impl UserClusters {
         if !matches!(code, Ok(SUCCEEDED))
             && let Ok(Some(reason)) = self.clusters.failure(cluster).await
         {
-            return Err(CliError::Failed(format!(
-                "{which} is lost with the cluster {name:?} ({reason}); `kueue-lab sky launch -c {name}` launches it again"
-            )));
+            let lost = format!("{which} is lost with the cluster {name:?} ({reason})");
+            let hint = format!("`kueue-lab sky launch -c {name}` launches it again");
+            return Err(CommandError::failed(lost).hinting(hint));
         }
         let code = code.map_err(cluster_error)?;
         match code {
             SUCCEEDED => Ok(()),
             NOT_FINISHED if !follow => Ok(()),
-            NOT_FOUND => Err(CliError::Usage(format!(
-                "there is no such job on the cluster {name:?}; `kueue-lab sky exec {name} COMMAND` submits one"
-            ))),
+            NOT_FOUND => {
+                let missing = format!("there is no such job on the cluster {name:?}");
+                let hint = format!("`kueue-lab sky exec {name} COMMAND` submits one");
+                Err(CommandError::usage(missing).hinting(hint))
+            }
             CANCELLED => Err(job_error(
                 CANCELLED,
                 format!("{which} on the cluster {name:?} is cancelled"),
@@ -136,31 +138,29 @@ const NOT_FOUND: i32 = 102;
 const CANCELLED: i32 = 103;
 
 /// The error of a job that did not succeed.
-fn job_error(code: i32, message: String) -> CliError {
+fn job_error(code: i32, message: String) -> CommandError {
     let code = u8::try_from(code).unwrap_or(1);
-    CliError::Job { code, message }
+    CommandError::new(CommandErrorKind::Job(code), message)
 }
 
 /// The error of a command for a cluster.
-pub(super) fn cluster_error(error: ClusterError) -> CliError {
+pub(super) fn cluster_error(error: ClusterError) -> CommandError {
     match error {
         ClusterError::Api(error) => match *error {
             kube::Error::Api(status)
                 if status.code == 404 && status.message.starts_with("namespaces ") =>
             {
-                CliError::Usage(format!(
-                    "{}; create it, or change kubernetes.namespace in ~/.sky/config.yaml",
-                    status.message
-                ))
+                CommandError::usage(status.message)
+                    .hinting("create it, or change kubernetes.namespace in ~/.sky/config.yaml")
             }
             error => request_error(&error),
         },
         ClusterError::Exec(ExecError::Api(error)) => request_error(&error),
         ClusterError::Provision(_) | ClusterError::Runtime(_) | ClusterError::Exec(_) => {
-            CliError::failed(error)
+            CommandError::failed(error)
         }
         ClusterError::Plan(_) | ClusterError::Mismatch(_) | ClusterError::NotUp(_) => {
-            CliError::usage(error)
+            CommandError::usage(error)
         }
     }
 }

@@ -11,7 +11,7 @@ use super::find_files::test_files;
 use super::warning_scenario::warning_scenario;
 use super::watched_files::WatchedFiles;
 use crate::cli::output::print_stdout;
-use crate::cli::{CliError, Shutdown, logging, runtime};
+use crate::cli::{CommandError, Shutdown, logging, runtime};
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_explain::explain_text_of_controller;
 use kueue_lab_lab::{Lab, LabPaths};
@@ -78,9 +78,9 @@ enum Output {
     Junit,
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     if args.schema {
-        let schema = serde_json::to_string_pretty(&test_file_schema()).map_err(CliError::failed)?;
+        let schema = serde_json::to_string_pretty(&test_file_schema()).map_err(CommandError::failed)?;
         return print_stdout(format!("{schema}\n").as_bytes());
     }
     if let Some(name) = &args.warning {
@@ -98,7 +98,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let before = watched_files(&args);
         runtime.block_on(async { watcher.watch_folders(before.folders.clone()) });
         if let Err(error) = run_once(&args, &stop) {
-            eprintln!("kueue-lab: {error}");
+            eprintln!("{}", error.rendered());
         }
         let is_stopped = runtime.block_on(async {
             loop {
@@ -121,7 +121,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
 }
 
 /// Loads and runs the tests once.
-fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CliError> {
+fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CommandError> {
     run_files(args, &load(args)?, stop)
 }
 
@@ -138,18 +138,18 @@ fn watched_files(args: &Args) -> WatchedFiles {
 }
 
 /// The folder of the presets that test files name; an empty path if they name none.
-fn presets(args: &Args, files: &[PathBuf]) -> Result<PathBuf, CliError> {
+fn presets(args: &Args, files: &[PathBuf]) -> Result<PathBuf, CommandError> {
     let is_needed = |file: &PathBuf| TestFile::names_preset(file);
     if args.presets_dir.is_none() && !files.iter().any(is_needed) {
         return Ok(PathBuf::new());
     }
-    let here = std::env::current_dir().map_err(CliError::failed)?;
-    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
+    let here = std::env::current_dir().map_err(CommandError::failed)?;
+    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CommandError::usage)?;
     Ok(paths.presets.path().to_owned())
 }
 
 /// The test files.
-fn find(args: &Args) -> Result<Vec<PathBuf>, CliError> {
+fn find(args: &Args) -> Result<Vec<PathBuf>, CommandError> {
     match args.paths.is_empty() {
         true => test_files(&[PathBuf::from(".")]),
         false => test_files(&args.paths),
@@ -160,7 +160,7 @@ fn find(args: &Args) -> Result<Vec<PathBuf>, CliError> {
 ///
 /// # Errors
 /// All problems of all files.
-fn load(args: &Args) -> Result<Vec<TestFile>, CliError> {
+fn load(args: &Args) -> Result<Vec<TestFile>, CommandError> {
     let paths = find(args)?;
     let presets = presets(args, &paths)?;
     let (mut files, mut problems) = (Vec::new(), Vec::new());
@@ -172,11 +172,15 @@ fn load(args: &Args) -> Result<Vec<TestFile>, CliError> {
     }
     match problems.is_empty() {
         true => Ok(files),
-        false => Err(CliError::Usage(problems.join("\n"))),
+        false => Err(CommandError::usage(problems.join("\n"))),
     }
 }
 
-fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Result<(), CliError> {
+fn run_files(
+    args: &Args,
+    files: &[TestFile],
+    stop: &CancellationToken,
+) -> Result<(), CommandError> {
     let started = Instant::now();
     let warnings = files.iter().flat_map(|file| &file.warnings);
     let warnings: BTreeSet<&Finding> = warnings.collect();
@@ -198,11 +202,11 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
         }
     });
     if stop.is_cancelled() {
-        return Err(CliError::Failed("interrupted".into()));
+        return Err(CommandError::failed("interrupted"));
     }
     if results.is_empty() {
         let filter = args.filter.as_deref().unwrap_or_default();
-        return Err(CliError::Usage(format!(
+        return Err(CommandError::usage(format!(
             "no case matches --filter {filter:?}"
         )));
     }
@@ -232,7 +236,7 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     match failed {
         0 => Ok(()),
-        failed => Err(CliError::Failed(format!(
+        failed => Err(CommandError::failed(format!(
             "{failed} of {} cases failed",
             results.len()
         ))),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// The suffixes of test files in folders.
 const SUFFIXES: [&str; 2] = [".test.yaml", ".test.yml"];
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 16;
 ///
 /// # Errors
 /// A path does not exist, or there is no test file.
-pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -26,7 +26,7 @@ pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             files.push(path.clone());
         } else {
             let message = format!("there is no file or folder {}", path.display());
-            return Err(CliError::Usage(message));
+            return Err(CommandError::usage(message));
         }
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -34,7 +34,7 @@ pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     match files.is_empty() {
         true => {
             let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
-            Err(CliError::Usage(format!(
+            Err(CommandError::usage(format!(
                 "there is no *.test.yaml in {}; see docs/test-format.md for the format",
                 paths.join(", ")
             )))
@@ -43,8 +43,9 @@ pub(super) fn test_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     }
 }
 
-fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CliError> {
-    let failed = |e: std::io::Error| CliError::Usage(format!("{}: {e}", folder.display()));
+fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), CommandError> {
+    let failed =
+        |e: std::io::Error| CommandError::usage(e).with_message(folder.display().to_string());
     for entry in folder.read_dir().map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let (path, name) = (entry.path(), entry.file_name());

@@ -6,13 +6,13 @@ use kueue_lab_lab::WARNING_SCENARIOS;
 use kueue_lab_presets::LINT_NAMES;
 use kueue_lab_yaml::closest;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// The files of the scenario of a warning, each after a line with its name.
 ///
 /// # Errors
 /// No warning has this name.
-pub(super) fn warning_scenario(name: &str) -> Result<String, CliError> {
+pub(super) fn warning_scenario(name: &str) -> Result<String, CommandError> {
     let folder = format!("{name}/");
     let files = WARNING_SCENARIOS
         .iter()
@@ -29,7 +29,7 @@ pub(super) fn warning_scenario(name: &str) -> Result<String, CliError> {
         Some(guess) => format!("did you mean {guess}?"),
         None => format!("the warnings are {}", LINT_NAMES.join(", ")),
     };
-    Err(CliError::Usage(format!(
+    Err(CommandError::usage(format!(
         "there is no warning {name:?}; {remedy}"
     )))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use kueue_lab_lab::DEFAULT_PRESET;
 use kueue_lab_presets as presets;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// The value of `--preset` that applies no preset.
 const NO_PRESET: &str = "none";
@@ -17,21 +17,21 @@ const NO_PRESET: &str = "none";
 pub(super) fn choose_preset(
     argument: Option<String>,
     folder: &Path,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>, CommandError> {
     if let Some(name) = argument {
         return Ok(Some(name).filter(|name| name != NO_PRESET));
     }
-    let mut names = presets::list(folder).map_err(|e| CliError::Usage(e.to_string()))?;
+    let mut names = presets::list(folder).map_err(|e| CommandError::usage(e.to_string()))?;
     if names.iter().any(|name| name == DEFAULT_PRESET) {
         return Ok(Some(DEFAULT_PRESET.into()));
     }
     match names.len() {
         1 => Ok(names.pop()),
-        0 => Err(CliError::Usage(format!(
+        0 => Err(CommandError::usage(format!(
             "there is no preset in {}; --preset none starts without one",
             folder.display()
         ))),
-        _ => Err(CliError::Usage(format!(
+        _ => Err(CommandError::usage(format!(
             "choose one of the presets in {} with --preset: {}, or none",
             folder.display(),
             names.join(", ")

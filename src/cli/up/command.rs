@@ -19,7 +19,7 @@ use crate::cli::config::ConfigPurpose;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, TuiArgs};
-use crate::cli::{CliError, Shutdown, config, logging, runtime, speed};
+use crate::cli::{CommandError, Shutdown, config, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
@@ -167,7 +167,7 @@ impl Args {
     }
 }
 
-pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(mut args: Args) -> Result<(), CommandError> {
     if args.limits {
         return print_stdout(limits_table(&args.request_limits()).as_bytes());
     }
@@ -181,7 +181,7 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
     }
     if args.from.is_some() && !matches!(args.cluster, ClusterChoice::Embedded) {
         let message = "--from is for the embedded cluster; other clusters have their own objects";
-        return Err(CliError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
     let is_import = matches!(args.from, Some(StartSource::Context(_)));
     args.cluster_args
@@ -189,12 +189,12 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
     if args.controller == ControllerChoice::None && !matches!(args.cluster, ClusterChoice::Embedded)
     {
         let message = "--controller none is for the embedded cluster; on an existing cluster with its own Kueue, use --observe";
-        return Err(CliError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
     if args.data_dir.is_some() && !matches!(args.cluster, ClusterChoice::Embedded) {
         let message =
             "--data-dir is for the embedded cluster; other clusters keep their objects themselves";
-        return Err(CliError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
     let embedded = matches!(args.cluster, ClusterChoice::Embedded)
         && args.controller == ControllerChoice::KueueLab;
@@ -206,14 +206,14 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
 }
 
 /// Opens the terminal UI read-only on a cluster with its own Kueue. Starts no controller.
-async fn observe(args: Args) -> Result<(), CliError> {
+async fn observe(args: Args) -> Result<(), CommandError> {
     if !tui_session::has_terminal() {
         let message = "--observe needs a terminal on stdin and stdout; without one, `kueue-lab explain` shows why a workload is pending";
-        return Err(CliError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
-    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let here = std::env::current_dir().map_err(CommandError::failed)?;
     let files = LabPaths::find(args.presets_dir, &here)
-        .map_err(CliError::Usage)?
+        .map_err(CommandError::usage)?
         .lab;
     match args.cluster_args.reach(&args.cluster, &files).await? {
         Some(remote) => args.tui_args.observe(&remote).await,
@@ -221,11 +221,11 @@ async fn observe(args: Args) -> Result<(), CliError> {
     }
 }
 
-async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
+async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     let started = Instant::now();
-    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let here = std::env::current_dir().map_err(CommandError::failed)?;
     let request_limits = args.request_limits();
-    let paths = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
+    let paths = LabPaths::find(args.presets_dir, &here).map_err(CommandError::usage)?;
     log_preset_source(&paths);
     let user = match args.cluster {
         ClusterChoice::Embedded => ConfigPurpose::EmbeddedLab,
@@ -264,7 +264,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
         remote = args.cluster_args.reach(&args.cluster, &paths.lab) => remote?,
         () = shutdown.requested() => {
             let message = "interrupted before anything was started; `up` can be run again";
-            return Err(CliError::Failed(message.into()));
+            return Err(CommandError::failed(message));
         }
     };
     let data = match &args.data_dir {
@@ -353,7 +353,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CliError> {
 async fn start_lab(
     config: LabConfig,
     shutdown: &Shutdown,
-) -> Result<Result<Lab, LabError>, CliError> {
+) -> Result<Result<Lab, LabError>, CommandError> {
     let cancellation = CancellationToken::new();
     let mut starting = start_on_worker(config, &cancellation);
     let lab = tokio::select! {
@@ -368,14 +368,14 @@ async fn start_lab(
             }
         }
     };
-    lab.map_err(CliError::failed)
+    lab.map_err(CommandError::failed)
 }
 
 /// The error of a start. Without controllers a start needs no space.
-fn start_error(error: LabError, data_dir: Option<&Path>) -> CliError {
+fn start_error(error: LabError, data_dir: Option<&Path>) -> CommandError {
     match data_dir.filter(|_| error.is_disk_full()) {
-        Some(dir) => CliError::Failed(format!(
-            "{error}; to delete objects, start with: kueue-lab up --data-dir {} --without-controllers",
+        Some(dir) => CommandError::failed(error).hinting(format!(
+            "to delete objects, start with: kueue-lab up --data-dir {} --without-controllers",
             dir.display()
         )),
         None => error.into(),
@@ -390,10 +390,10 @@ async fn serve_lab(
     files: &FileSource,
     record: Option<Arc<StartRecord>>,
     shutdown: &Shutdown,
-) -> Result<(), CliError> {
+) -> Result<(), CommandError> {
     if let Err(error) = kubeconfig.write(&lab) {
         stop(lab, record, shutdown).await;
-        return Err(CliError::Usage(error));
+        return Err(CommandError::usage(error));
     }
     let path = kubeconfig.path().to_owned();
     let printed = match &ui {
@@ -464,17 +464,17 @@ fn start_on_worker(
 }
 
 /// Opens the data directory. Objects of `--from` are loaded only into a new one.
-fn open_data_dir(path: &Path, from: Option<&ObjectFile>) -> Result<DataDir, CliError> {
-    let mut data = DataDir::open(path).map_err(CliError::usage)?;
+fn open_data_dir(path: &Path, from: Option<&ObjectFile>) -> Result<DataDir, CommandError> {
+    let mut data = DataDir::open(path).map_err(CommandError::usage)?;
     let Some(from) = from else { return Ok(data) };
     if !data.is_new() {
-        return Err(CliError::Usage(format!(
+        return Err(CommandError::usage(format!(
             "--from starts a new cluster, and the data directory {} has one; choose a new directory, or leave out --from",
             path.display()
         )));
     }
     if from.is_import() {
-        data.set_imported().map_err(CliError::usage)?;
+        data.set_imported().map_err(CommandError::usage)?;
     }
     Ok(data)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kueue_lab_lab::{DataDir, Lab, StartRecord};
 
-use crate::cli::{CliError, Shutdown, confirm};
+use crate::cli::{CommandError, Shutdown, confirm};
 
 /// The failed starts in a row from which on `--without-controllers` is offered.
 const OFFERED_AFTER: u32 = 2;
@@ -45,7 +45,7 @@ fn report(record: &StartRecord, dir: &Path) -> String {
 pub(super) async fn asks_for_no_controllers(
     record: &StartRecord,
     shutdown: &Shutdown,
-) -> Result<bool, CliError> {
+) -> Result<bool, CommandError> {
     if record.failed() < OFFERED_AFTER || !confirm::is_interactive() {
         return Ok(false);
     }
@@ -55,7 +55,7 @@ pub(super) async fn asks_for_no_controllers(
     shutdown
         .unless_requested(answer)
         .await?
-        .map_err(CliError::failed)?
+        .map_err(CommandError::failed)?
 }
 
 /// Records that a start has succeeded when the lab has worked for some time.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::import::import_context;
 use kueue_lab_import::Bundle;
 use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
@@ -31,9 +31,12 @@ impl StartSource {
     }
 
     /// Reads the file, or imports the cluster.
-    pub(super) async fn objects(&self, kubeconfig: Option<&Path>) -> Result<ObjectFile, CliError> {
+    pub(super) async fn objects(
+        &self,
+        kubeconfig: Option<&Path>,
+    ) -> Result<ObjectFile, CommandError> {
         match self {
-            Self::File(path) => ObjectFile::read(path).map_err(CliError::Usage),
+            Self::File(path) => ObjectFile::read(path).map_err(CommandError::usage),
             Self::Context(name) => {
                 let context = KubeconfigContext::find(name, kubeconfig).map_err(LabError::from)?;
                 let bundle = import_context(&context).await?;

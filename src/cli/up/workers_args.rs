@@ -3,7 +3,7 @@
 use kueue_lab_lab::ClusterRole;
 use kueue_lab_presets::MAX_WORKERS;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// The worker clusters of `up`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ impl WorkersArgs {
     ///
     /// # Errors
     /// The arguments do not fit together.
-    pub(super) fn check(&self, embedded: bool) -> Result<(), CliError> {
+    pub(super) fn check(&self, embedded: bool) -> Result<(), CommandError> {
         let message = if self.workers > MAX_WORKERS {
             format!(
                 "--workers {}: a manager has at most {MAX_WORKERS} workers",
@@ -31,7 +31,7 @@ impl WorkersArgs {
         } else {
             return Ok(());
         };
-        Err(CliError::Usage(message))
+        Err(CommandError::usage(message))
     }
 
     /// The role of the cluster.

@@ -28,7 +28,7 @@ pub fn in_cluster_client() -> Result<Client, ClusterError> {
 }
 
 /// A client for `config`, which is read again when the token is rejected.
-fn refreshing<E: std::error::Error>(
+fn refreshing<E: std::error::Error + 'static>(
     config: impl Fn() -> Result<Config, E> + Send + Sync + 'static,
 ) -> Result<Client, ClusterError> {
     let first = access(config())?;
@@ -39,10 +39,10 @@ fn refreshing<E: std::error::Error>(
     Ok(credentials::refreshing_client(first, again))
 }
 
-fn access<E: std::error::Error>(
+fn access<E: std::error::Error + 'static>(
     config: Result<Config, E>,
 ) -> Result<AuthenticatedClient, ClusterError> {
-    let unusable = |e: &dyn std::error::Error| ClusterError::Source {
+    let unusable = |e: &(dyn std::error::Error + 'static)| ClusterError::Source {
         file: "of this pod's service account".to_owned(),
         reason: error_chain(e),
     };

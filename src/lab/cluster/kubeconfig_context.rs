@@ -308,7 +308,7 @@ impl KubeconfigContext {
         Ok(Some(bytes))
     }
 
-    fn unusable(&self, error: &dyn std::error::Error) -> ClusterError {
+    fn unusable(&self, error: &(dyn std::error::Error + 'static)) -> ClusterError {
         ClusterError::Source {
             file: format!("context {}", self.name),
             reason: error_chain(error),
@@ -395,19 +395,33 @@ pub fn request_error_message(error: &kube::Error) -> String {
     }
 }
 
-/// An error with its causes, each once.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
+/// An error with its causes, each once. A `Status` of the API server is its message.
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let status = api_status(error);
+        let more = status.map_or_else(|| error.to_string(), |status| status.message.clone());
+        if text.is_empty() {
+            text = more;
+        } else if !text.contains(&more) {
             text.push_str(": ");
             text.push_str(&more);
         }
-        cause = error.source();
+        next = error.source().filter(|_| status.is_none());
     }
     text
+}
+
+/// The `Status` of a request that the API server rejected.
+fn api_status<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e kube::core::Status> {
+    let boxed = error
+        .downcast_ref::<Box<kube::Error>>()
+        .map(|boxed| &**boxed);
+    match boxed.or_else(|| error.downcast_ref())? {
+        kube::Error::Api(status) => Some(status),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use kueue_lab_skypilot::jobs::ManagedJob;
 
 use super::managed_jobs::ManagedJobObjects;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 
@@ -33,7 +33,7 @@ impl Args {
     }
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let jobs = ManagedJobObjects::connect(&args.target).await?;
     let listed = jobs.list().await?;
     let missing = args
@@ -41,7 +41,7 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
         .iter()
         .find(|id| listed.iter().all(|(_, job)| job.id != **id));
     if let Some(id) = missing {
-        return Err(CliError::Usage(format!(
+        return Err(CommandError::usage(format!(
             "there is no managed job {id}; `kueue-lab sky jobs queue` lists them"
         )));
     }

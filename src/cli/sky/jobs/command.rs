@@ -1,7 +1,7 @@
 //! The subcommands of `kueue-lab sky jobs`.
 
 use super::{cancel, launch, queue};
-use crate::cli::CliError;
+use crate::cli::CommandError;
 
 /// Managed jobs.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ enum JobsCommand {
     Cancel(cancel::Args),
 }
 
-pub(in crate::cli::sky) async fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli::sky) async fn run(args: Args) -> Result<(), CommandError> {
     match args.command {
         JobsCommand::Launch(args) => launch::run(args).await,
         JobsCommand::Queue(args) => queue::run(args).await,

@@ -7,7 +7,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
 
 use super::managed_jobs::ManagedJobObjects;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 use crate::cli::sky::task_args::TaskArgs;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let (shown, text) = args.task.read()?;
     let jobs = ManagedJobObjects::connect(&args.target).await?;
     let spec = ManagedJobSpec {
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
     while clock.now() < deadline {
         let status = jobs.status(&object).await?;
         if let Some(error) = status.error {
-            return Err(CliError::Failed(format!("{shown}: {error}")));
+            return Err(CommandError::failed(format!("{shown}: {error}")));
         }
         if let Some(job) = status.job {
             let line = format!("Managed job ID: {} ({})\n", job.id, job.name);
@@ -58,7 +58,7 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
         }
         clock.sleep(POLL_INTERVAL).await;
     }
-    Err(CliError::Failed(format!(
+    Err(CommandError::failed(format!(
         "the lab has not accepted the job within {} s; `kubectl get managedjobs {object} -o yaml` shows it",
         TIMEOUT.as_secs()
     )))

@@ -8,7 +8,7 @@ use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpec};
 use serde_json::json;
 
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_time;
 use kueue_lab_lab::request_error_message;
@@ -21,7 +21,7 @@ pub(in crate::cli::sky) struct ManagedJobObjects {
 }
 
 impl ManagedJobObjects {
-    pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CliError> {
+    pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CommandError> {
         let (client, context) = target.connect().await?;
         Ok(Self::new(client, context))
     }
@@ -35,32 +35,37 @@ impl ManagedJobObjects {
         }
     }
 
-    fn failed(&self, error: &kube::Error) -> CliError {
+    fn failed(&self, error: &kube::Error) -> CommandError {
         match is_not_found(error) {
-            true => CliError::Usage(format!(
+            true => CommandError::usage(format!(
                 "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`, or use SkyPilot itself",
                 self.context
             )),
-            false => CliError::Failed(request_error_message(error)),
+            false => CommandError::failed(request_error_message(error)),
         }
     }
 
     /// Creates an object.
-    pub(super) async fn create(&self, spec: &ManagedJobSpec) -> Result<DynamicObject, CliError> {
+    pub(super) async fn create(
+        &self,
+        spec: &ManagedJobSpec,
+    ) -> Result<DynamicObject, CommandError> {
         let object = spec.object();
         let created = self.api.create(&PostParams::default(), &object).await;
         created.map_err(|error| self.failed(&error))
     }
 
     /// The status of an object.
-    pub(super) async fn status(&self, name: &str) -> Result<ManagedJobObjectStatus, CliError> {
+    pub(super) async fn status(&self, name: &str) -> Result<ManagedJobObjectStatus, CommandError> {
         let object = self.api.get(name).await;
         let object = object.map_err(|error| self.failed(&error))?;
         Ok(ManagedJobObjectStatus::of(&object))
     }
 
     /// All jobs, newest first, with the names of their objects.
-    pub(in crate::cli::sky) async fn list(&self) -> Result<Vec<(String, ManagedJob)>, CliError> {
+    pub(in crate::cli::sky) async fn list(
+        &self,
+    ) -> Result<Vec<(String, ManagedJob)>, CommandError> {
         let list = self.api.list(&ListParams::default()).await;
         let list = list.map_err(|error| self.failed(&error))?;
         let job = |object: &DynamicObject| {
@@ -73,7 +78,7 @@ impl ManagedJobObjects {
     }
 
     /// Requests the cancellation of a job.
-    pub(super) async fn cancel(&self, name: &str) -> Result<(), CliError> {
+    pub(super) async fn cancel(&self, name: &str) -> Result<(), CommandError> {
         let patch = Patch::Merge(json!({"spec": {"cancelled": true}}));
         let params = PatchParams::default();
         let patched = self.api.patch(name, &params, &patch).await;
@@ -82,7 +87,7 @@ impl ManagedJobObjects {
     }
 
     /// The lab time.
-    pub(super) async fn now(&self) -> Result<Timestamp, CliError> {
+    pub(super) async fn now(&self) -> Result<Timestamp, CommandError> {
         let now = lab_time(&self.client).await;
         now.map_err(|error| self.failed(&error))
     }

@@ -3,7 +3,7 @@
 use kueue_lab_skypilot::jobs::queue_table;
 
 use super::managed_jobs::ManagedJobObjects;
-use crate::cli::CliError;
+use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 
@@ -17,7 +17,7 @@ pub(super) struct Args {
     target: KubeconfigArgs,
 }
 
-pub(super) async fn run(args: Args) -> Result<(), CliError> {
+pub(super) async fn run(args: Args) -> Result<(), CommandError> {
     let jobs = ManagedJobObjects::connect(&args.target).await?;
     let now = jobs.now().await?;
     let listed = jobs.list().await?.into_iter();
