@@ -3,6 +3,7 @@
 use super::arithmetic::Variables;
 use super::budget::OVERHEAD;
 use super::interpreter::{DEPTH, Shell};
+use super::parameter_operation::{self, Expansion, Operated};
 use super::pattern;
 use super::syntax::{Dialect, List, Operation, Part, Word, expand_braces};
 use kueue_lab_container_program::Step;
@@ -125,52 +126,27 @@ impl Shell {
 
     /// The value of an expansion with an operation.
     fn operate(&mut self, name: &str, value: Option<String>, operation: &Operation) -> String {
-        let is_unset = |colon: bool| match &value {
-            None => true,
-            Some(value) => colon && value.is_empty(),
-        };
-        let known = value.clone().unwrap_or_default();
-        match operation {
-            Operation::Length => known.chars().count().to_string(),
-            Operation::Default { colon, word } if is_unset(*colon) => self.unquoted(word),
-            Operation::Assign { colon, word } if is_unset(*colon) => {
-                let text = self.unquoted(word);
+        let mut texts = Vec::new();
+        for (word, expansion) in parameter_operation::words(operation, value.as_deref()) {
+            texts.push(match expansion {
+                Expansion::Text => self.unquoted(word),
+                Expansion::Pattern => self.pattern(word),
+                Expansion::Number => self.arithmetic(word).to_string(),
+            });
+        }
+        let has_space = |size| self.spend(size);
+        match parameter_operation::apply(operation, value, texts, has_space) {
+            Operated::Text(text) => text,
+            Operated::Assigned(text) => {
                 self.set(name, text.clone());
                 text
             }
-            Operation::Error { colon, word } if is_unset(*colon) => {
-                let text = self.unquoted(word);
-                let text = match text.as_str() {
-                    "" => "parameter not set",
-                    text => text,
-                };
+            Operated::Error(text) => {
                 self.print(&format!("sh: {name}: {text}\n"));
                 self.step(Step::Exit(2));
                 String::new()
             }
-            Operation::Alternative { colon, .. } if is_unset(*colon) => String::new(),
-            Operation::Alternative { word, .. } => self.unquoted(word),
-            Operation::RemovePrefix { longest, pattern } => {
-                let pattern = self.pattern(pattern);
-                pattern::remove_prefix(&pattern, &known, *longest).to_owned()
-            }
-            Operation::RemoveSuffix { longest, pattern } => {
-                let pattern = self.pattern(pattern);
-                pattern::remove_suffix(&pattern, &known, *longest).to_owned()
-            }
-            Operation::Replace { all, pattern, with } => {
-                let pattern = self.pattern(pattern);
-                let with = self.unquoted(with);
-                let replaced =
-                    pattern::replace(&pattern, &known, &with, *all, |size| self.spend(size));
-                replaced.unwrap_or_default()
-            }
-            Operation::Substring { offset, length } => {
-                let offset = self.arithmetic(offset);
-                let length = length.as_ref().map(|length| self.arithmetic(length));
-                pattern::substring(&known, offset, length)
-            }
-            Operation::Default { .. } | Operation::Assign { .. } | Operation::Error { .. } => known,
+            Operated::OutOfSpace => String::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod command;
 mod compound;
 mod expansion;
 mod interpreter;
+pub mod parameter_operation;
 pub mod pattern;
 pub mod printf;
 mod python;

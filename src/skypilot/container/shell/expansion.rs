@@ -1,6 +1,7 @@
 //! Expansion of words: braces, tilde, parameters, command substitution, arithmetic, field splitting and
 //! pathnames.
 
+use kueue_lab_shell::parameter_operation::{self, Expansion, Operated};
 use kueue_lab_shell::syntax::{
     BRACE_LETTERS, Dialect, Index, List, Operation, Part, Word, expand_braces,
 };
@@ -247,68 +248,27 @@ impl Shell {
         operation: &Operation,
         streams: &Streams,
     ) -> Expanded<String> {
-        let is_unset = |colon: bool| match &value {
-            None => true,
-            Some(value) => colon && value.is_empty(),
-        };
-        let known = value.clone().unwrap_or_default();
-        Ok(match operation {
-            Operation::Length => known.chars().count().to_string(),
-            Operation::Default { colon, word } => match is_unset(*colon) {
-                true => self.expand_text(word, streams).await?,
-                false => known,
-            },
-            Operation::Assign { colon, word } => match is_unset(*colon) {
-                true => {
-                    let text = self.expand_text(word, streams).await?;
-                    self.set(name, text.clone());
-                    text
+        let mut texts = Vec::new();
+        for (word, expansion) in parameter_operation::words(operation, value.as_deref()) {
+            texts.push(match expansion {
+                Expansion::Text => self.expand_text(word, streams).await?,
+                Expansion::Pattern => self.expand_pattern(word, streams).await?,
+                Expansion::Number => {
+                    let expression = self.expand_text(word, streams).await?;
+                    arithmetic(self, &expression).to_string()
                 }
-                false => known,
-            },
-            Operation::Error { colon, word } => match is_unset(*colon) {
-                true => {
-                    let text = self.expand_text(word, streams).await?;
-                    let text = match text.as_str() {
-                        "" => "parameter not set".to_owned(),
-                        _ => text,
-                    };
-                    return Err(ExpansionError(format!("{name}: {text}")));
-                }
-                false => known,
-            },
-            Operation::Alternative { colon, word } => match is_unset(*colon) {
-                true => String::new(),
-                false => self.expand_text(word, streams).await?,
-            },
-            Operation::RemovePrefix { longest, pattern } => {
-                let pattern = self.expand_pattern(pattern, streams).await?;
-                pattern::remove_prefix(&pattern, &known, *longest).to_owned()
+            });
+        }
+        let has_space = |size| self.process.reserve().grow(size);
+        match parameter_operation::apply(operation, value, texts, has_space) {
+            Operated::Text(text) => Ok(text),
+            Operated::Assigned(text) => {
+                self.set(name, text.clone());
+                Ok(text)
             }
-            Operation::RemoveSuffix { longest, pattern } => {
-                let pattern = self.expand_pattern(pattern, streams).await?;
-                pattern::remove_suffix(&pattern, &known, *longest).to_owned()
-            }
-            Operation::Replace { all, pattern, with } => {
-                let pattern = self.expand_pattern(pattern, streams).await?;
-                let with = self.expand_text(with, streams).await?;
-                check_some(pattern::replace(&pattern, &known, &with, *all, |size| {
-                    self.process.reserve().grow(size)
-                }))?
-            }
-            Operation::Substring { offset, length } => {
-                let offset = self.expand_text(offset, streams).await?;
-                let offset = arithmetic(self, &offset);
-                let length = match length {
-                    Some(length) => {
-                        let length = self.expand_text(length, streams).await?;
-                        Some(arithmetic(self, &length))
-                    }
-                    None => None,
-                };
-                pattern::substring(&known, offset, length)
-            }
-        })
+            Operated::Error(text) => Err(ExpansionError(format!("{name}: {text}"))),
+            Operated::OutOfSpace => check_some(None),
+        }
     }
 
     /// The output of a command substitution, without line feeds at its end.
