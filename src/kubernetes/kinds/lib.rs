@@ -7,9 +7,9 @@ mod apps;
 pub mod batch;
 pub mod builtin_resources;
 mod builtin_strategy;
+mod changed_fields;
 mod config_map;
 pub mod conversion;
-mod go_struct_format;
 mod limit_range;
 mod namespace;
 mod node;
@@ -20,6 +20,5 @@ mod resource_quota;
 mod secret;
 pub mod service;
 mod strategies;
-mod unified_diff;
 
 pub use builtin_resources::builtin_api_resources;

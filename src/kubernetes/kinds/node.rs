@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use super::go_struct_format;
 use super::pod::{resource_validation, scheduling};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
@@ -89,9 +88,7 @@ fn taints(errors: &mut ErrorList, path: &FieldPath<'_>, taints: &[Value]) {
         if !seen.insert((key, effect)) {
             let mut error = FieldError::duplicate(&path, Value::Null);
             error.detail = "taints must be unique by key and effect pair".into();
-            errors
-                .0
-                .push(error.with_bad_value_text(go_struct_format::taint(taint)));
+            errors.0.push(error.with_bad_value_text(shown_taint(taint)));
         }
     }
 }
@@ -143,6 +140,18 @@ fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
         errors.forbidden(&SPEC.child("externalID"), "may not be updated");
     }
     errors.0
+}
+
+/// A taint as Kubernetes prints it, with the names of Go.
+fn shown_taint(taint: &Value) -> String {
+    let text = |field: &str| Value::from(taint.text(field));
+    format!(
+        "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
+        text("/key"),
+        text("/value"),
+        text("/effect"),
+        taint.at("/timeAdded"),
+    )
 }
 
 #[cfg(test)]

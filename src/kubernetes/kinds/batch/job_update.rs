@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::job::{NAME_LABELS, SPEC, generated_selector, validate_job_spec};
-use crate::go_struct_format;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::metadata_validation::labels;
 use kueue_lab_field::FieldError;
@@ -61,14 +60,14 @@ fn template(errors: &mut ErrorList, new: &Value, old: &Value) {
         copy_scheduling_directives(&mut before, after);
         copy_container_resources(&mut before, after);
         if before.at("/spec") != after.at("/spec") {
-            let shown = go_struct_format::pod_spec(after.at("/spec"));
-            errors.invalid_with_text(&SPEC.child("template.spec"), shown, "field is immutable");
+            let path = SPEC.child("template.spec");
+            errors.invalid(&path, after.at("/spec").clone(), "field is immutable");
         }
         return;
     }
     if before != *after {
-        let shown = go_struct_format::pod_template(after);
-        errors.invalid_with_text(&SPEC.child("template"), shown, "field is immutable");
+        let path = SPEC.child("template");
+        errors.invalid(&path, after.clone(), "field is immutable");
     }
 }
 
@@ -148,7 +147,7 @@ mod tests {
         );
         let running = change(job(json!({})), selector.clone());
         assert!(
-            running[0].starts_with(r#"spec.template: Invalid value: {"labels":{"batch."#),
+            running[0].starts_with(r#"spec.template: Invalid value: {"metadata":{"labels":"#),
             "{running:?}"
         );
         let mut started = job(json!({"suspend": true}));
@@ -164,7 +163,8 @@ mod tests {
         new["spec"]["template"]["spec"]["containers"][0]["image"] = "y".into();
         let image = texts(validate(&new, &old));
         assert!(
-            image[0].starts_with(r#"spec.template.spec: Invalid value: {"Volumes":null,"Init"#),
+            image[0]
+                .starts_with(r#"spec.template.spec: Invalid value: {"containers":[{"image":"y""#),
             "{image:?}"
         );
         let elastic = job(json!({"completionMode": "Indexed", "completions": 3, "parallelism": 3}));

@@ -6,7 +6,7 @@ use crate::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_apimachinery::metadata_validation::object_names;
-use kueue_lab_field::{FieldError, go_quote, name_validation};
+use kueue_lab_field::{FieldError, name_validation};
 use kueue_lab_json::ValueExt;
 
 pub(super) fn strategy_of(group: &str) -> BuiltinStrategy {
@@ -196,30 +196,42 @@ fn validate_v1_update(new: &Value, old: &Value) -> Vec<FieldError> {
     if new.at("/series") != old.at("/series") {
         validate_series(&mut errors, new);
     }
-    // Upstream compares the reason twice.
-    for (field, name, shown) in [
-        ("involvedObject", "regarding", shown_reference as Shown),
-        ("reason", "reason", shown_text),
-        ("message", "note", shown_text),
-        ("source", "deprecatedSource", shown_source),
-        ("firstTimestamp", "deprecatedFirstTimestamp", shown_time),
-        ("lastTimestamp", "deprecatedLastTimestamp", shown_time),
-        ("count", "deprecatedCount", shown_count),
-        ("reason", "reason", shown_text),
-        ("type", "type", shown_text),
-        ("eventTime", "eventTime", shown_time),
-        ("action", "action", shown_text),
-        ("related", "related", shown_optional_reference),
-        ("reportingController", "reportingController", shown_text),
-        ("reportingInstance", "reportingInstance", shown_text),
+    for (field, name) in [
+        ("involvedObject", "regarding"),
+        ("reason", "reason"),
+        ("message", "note"),
+        ("source", "deprecatedSource"),
+        ("firstTimestamp", "deprecatedFirstTimestamp"),
+        ("lastTimestamp", "deprecatedLastTimestamp"),
+        ("count", "deprecatedCount"),
+        // Upstream compares the reason twice.
+        ("reason", "reason"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingController", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
     ] {
-        let value = |event: &Value| shown(event.get(name).unwrap_or(&Value::Null));
+        let value = |event: &Value| event.get(name).filter(|value| !is_zero(value)).cloned();
         let (now, before) = (value(new), value(old));
         if now != before {
-            errors.invalid_with_text(&FieldPath::root(field), now, "field is immutable");
+            let path = FieldPath::root(field);
+            errors.invalid(&path, now.unwrap_or_default(), "field is immutable");
         }
     }
     errors.0
+}
+
+/// Whether a value is the same as an absent one.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty() || text == "0001-01-01T00:00:00Z",
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Object(fields) => fields.values().all(is_zero),
+        _ => false,
+    }
 }
 
 fn validate_series(errors: &mut ErrorList, event: &Value) {
@@ -234,59 +246,6 @@ fn validate_series(errors: &mut ErrorList, event: &Value) {
     if !has_time(series, "lastObservedTime") {
         errors.required(&FieldPath::root("series.lastObservedTime"), "");
     }
-}
-
-/// A value of the internal version as messages show it.
-type Shown = fn(&Value) -> String;
-
-fn shown_text(value: &Value) -> String {
-    go_quote(value.as_str().unwrap_or_default())
-}
-
-fn shown_time(value: &Value) -> String {
-    match value.as_str() {
-        None | Some("0001-01-01T00:00:00Z") => "null".into(),
-        Some(time) => go_quote(time),
-    }
-}
-
-fn shown_count(value: &Value) -> String {
-    value.as_i64().unwrap_or_default().to_string()
-}
-
-fn shown_source(value: &Value) -> String {
-    shown_struct(value, &[("Component", "component"), ("Host", "host")])
-}
-
-fn shown_reference(value: &Value) -> String {
-    shown_struct(
-        value,
-        &[
-            ("Kind", "kind"),
-            ("Namespace", "namespace"),
-            ("Name", "name"),
-            ("UID", "uid"),
-            ("APIVersion", "apiVersion"),
-            ("ResourceVersion", "resourceVersion"),
-            ("FieldPath", "fieldPath"),
-        ],
-    )
-}
-
-fn shown_optional_reference(value: &Value) -> String {
-    match value.is_null() {
-        true => "null".into(),
-        false => shown_reference(value),
-    }
-}
-
-/// A struct of strings with its Go field names.
-fn shown_struct(value: &Value, fields: &[(&str, &str)]) -> String {
-    let shown: Vec<String> = fields
-        .iter()
-        .map(|(go, json)| format!("\"{go}\":{}", go_quote(text(value, json))))
-        .collect();
-    format!("{{{}}}", shown.join(","))
 }
 
 #[cfg(test)]
@@ -390,7 +349,7 @@ mod tests {
         assert_eq!(
             texts(&update(&event, &new_style())),
             [
-                r#"involvedObject: Invalid value: {"Kind":"Pod","Namespace":"test","Name":"q","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field is immutable"#,
+                r#"involvedObject: Invalid value: {"kind":"Pod","name":"q","namespace":"test"}: field is immutable"#,
                 r#"message: Invalid value: "m": field is immutable"#,
                 "count: Invalid value: 2: field is immutable",
             ]

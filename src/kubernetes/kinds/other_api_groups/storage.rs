@@ -47,52 +47,8 @@ const STORAGE_CLASS: BuiltinStrategy = BuiltinStrategy {
         class.set_default("reclaimPolicy", "Delete");
         class.set_default("volumeBindingMode", "Immediate");
     },
-    validate_create: storage_class,
-    validate_update: |new, old| {
-        let mut errors = ErrorList(storage_class(new));
-        for field in [
-            "parameters",
-            "provisioner",
-            "reclaimPolicy",
-            "volumeBindingMode",
-        ] {
-            if new.get(field) != old.get(field) {
-                let path = FieldPath::root(field);
-                match field {
-                    "volumeBindingMode" => {
-                        let value = new.at("/volumeBindingMode").clone();
-                        errors.invalid(&path, value, "field is immutable");
-                    }
-                    _ => errors.forbidden(&path, format!("updates to {field} are forbidden.")),
-                }
-            }
-        }
-        errors.0
-    },
     ..BuiltinStrategy::DEFAULT
 };
-
-fn storage_class(class: &Value) -> Vec<FieldError> {
-    let mut errors = ErrorList::default();
-    let path = FieldPath::root("provisioner");
-    match class.text("/provisioner") {
-        "" => errors.required(&path, ""),
-        name => {
-            let lower = name.to_lowercase();
-            errors.invalid_for_each(&path, name, name_validation::qualified_name(&lower));
-        }
-    }
-    let policies = ["Delete", "Retain"];
-    errors.one_of(
-        &FieldPath::root("reclaimPolicy"),
-        class.text("/reclaimPolicy"),
-        &policies,
-    );
-    let modes = ["Immediate", "WaitForFirstConsumer"];
-    let mode = class.text("/volumeBindingMode");
-    errors.required_one_of(&FieldPath::root("volumeBindingMode"), mode, &modes);
-    errors.0
-}
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
 const MODES: [&str; 4] = [

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::scheduling;
 use super::strategy::{SPEC, metadata_and_spec};
-use crate::go_struct_format;
+use crate::changed_fields::changed_fields;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_field::FieldError;
@@ -163,9 +163,9 @@ fn validate_other_fields_unchanged(errors: &mut ErrorList, new: &Value, old: &Va
         }
     }
     if munged != *old_spec {
-        let diff = go_struct_format::pod_spec_diff(old_spec, &munged);
+        let changed = changed_fields("spec", old_spec, &munged);
         let detail = format!(
-            "pod updates may not change fields other than {UPDATABLE_FIELDS_MESSAGE}\n{diff}"
+            "pod updates may not change fields other than {UPDATABLE_FIELDS_MESSAGE}\nchanged: {changed}"
         );
         errors.forbidden(&SPEC, detail);
     }

@@ -9,7 +9,6 @@ mod conversion;
 mod cost_estimate;
 mod definition_defaults;
 mod go_regexp_error;
-mod internal_version;
 mod is_structural;
 mod names;
 mod openapi_schema;

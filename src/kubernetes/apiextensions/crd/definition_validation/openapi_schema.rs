@@ -5,34 +5,37 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::schema_accessors::{self, is_set, list, schema_field, schema_map, text};
-use super::{cost_estimate, internal_version, is_structural, validate_defaults, validation_rules};
+use super::{cost_estimate, is_structural, validate_defaults, validation_rules};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 
-/// Go's names of the fields allowed in the root schema if the status subresource is enabled.
-const AT_ROOT: [&str; 22] = [
-    "Description",
-    "Type",
-    "Format",
-    "Title",
-    "Maximum",
-    "ExclusiveMaximum",
-    "Minimum",
-    "ExclusiveMinimum",
-    "MaxLength",
-    "MinLength",
-    "Pattern",
-    "MaxItems",
-    "MinItems",
-    "UniqueItems",
-    "MultipleOf",
-    "Required",
-    "Items",
-    "Properties",
-    "ExternalDocs",
-    "Example",
-    "XPreserveUnknownFields",
-    "XValidations",
+/// The fields allowed in the root schema if the status subresource is enabled, with Go's names.
+const AT_ROOT: [(&str, &str); 22] = [
+    ("Description", "description"),
+    ("Type", "type"),
+    ("Format", "format"),
+    ("Title", "title"),
+    ("Maximum", "maximum"),
+    ("ExclusiveMaximum", "exclusiveMaximum"),
+    ("Minimum", "minimum"),
+    ("ExclusiveMinimum", "exclusiveMinimum"),
+    ("MaxLength", "maxLength"),
+    ("MinLength", "minLength"),
+    ("Pattern", "pattern"),
+    ("MaxItems", "maxItems"),
+    ("MinItems", "minItems"),
+    ("UniqueItems", "uniqueItems"),
+    ("MultipleOf", "multipleOf"),
+    ("Required", "required"),
+    ("Items", "items"),
+    ("Properties", "properties"),
+    ("ExternalDocs", "externalDocs"),
+    ("Example", "example"),
+    (
+        "XPreserveUnknownFields",
+        "x-kubernetes-preserve-unknown-fields",
+    ),
+    ("XValidations", "x-kubernetes-validations"),
 ];
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -79,20 +82,26 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
 
 /// Validates the fields of the root schema.
 fn validate_root_fields(schema: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
-    for (name, field) in internal_version::set_fields(schema) {
-        if field == "type" && text(schema, "type") != "object" {
-            let detail = "only \"object\" is allowed as the type at the root of the schema if the \
-                          status subresource is enabled";
-            return errors.invalid(&path.child("type"), text(schema, "type"), detail);
-        }
-        if !AT_ROOT.contains(&name) {
-            let detail = format!(
-                "only [{}] fields are allowed at the root of the schema if the status subresource \
-                 is enabled",
-                AT_ROOT.join(" ")
-            );
-            return errors.invalid_with_text(path, internal_version::schema(schema), &detail);
-        }
+    let has_other_type = is_set(schema, "type") && text(schema, "type") != "object";
+    if has_other_type {
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the \
+                      status subresource is enabled";
+        return errors.invalid(&path.child("type"), text(schema, "type"), detail);
+    }
+    let is_given = |(field, value): &(&String, &Value)| match value {
+        Value::Null => false,
+        Value::Bool(_) | Value::String(_) => is_set(schema, field),
+        _ => true,
+    };
+    let given = schema.as_object().into_iter().flatten().filter(is_given);
+    let is_allowed = |field: &str| AT_ROOT.iter().any(|(_, allowed)| *allowed == field);
+    if given.into_iter().any(|(field, _)| !is_allowed(field)) {
+        let allowed: Vec<&str> = AT_ROOT.iter().map(|(name, _)| *name).collect();
+        let detail = format!(
+            "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
+            allowed.join(" ")
+        );
+        errors.invalid(path, schema.clone(), detail);
     }
 }
 

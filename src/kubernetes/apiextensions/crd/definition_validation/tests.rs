@@ -103,7 +103,7 @@ fn versions_are_validated_together() {
         .as_array_mut()
         .unwrap()
         .push(second);
-    let shown = r#"[{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":"#;
+    let shown = r#"[{"name":"v1","schema":{"openAPIV3Schema":"#;
     let found = texts(&validate_create(&made));
     assert_eq!(found.len(), 3, "{found:#?}");
     assert_eq!(
@@ -274,12 +274,7 @@ fn rules() {
     ] {
         assert_eq!(rule(json!({"rule": good})), Vec::<String>::new(), "{good}");
     }
-    let shown = |rule: &str| {
-        let rule = rule.replace('>', "\\u003e").replace('&', "\\u0026");
-        format!(
-            r#"{{"Rule":"{rule}","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}}"#
-        )
-    };
+    let shown = |rule: &str| format!(r#"{{"rule":"{rule}"}}"#);
     for (bad, reason) in [
         (
             "self.nope > 1",
@@ -383,7 +378,9 @@ fn the_root_with_a_status() {
     made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maxProperties"] = 9.into();
     let found = texts(&validate_create(&made));
     assert_eq!(found.len(), 1);
-    assert!(found[0].starts_with(r#"spec.validation.openAPIV3Schema: Invalid value: {"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","#));
+    assert!(found[0].starts_with(
+        r#"spec.validation.openAPIV3Schema: Invalid value: {"maxProperties":9,"properties":"#
+    ));
     assert!(found[0].ends_with("XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource is enabled"));
 }
 

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::schema_accessors::{is_set, list, text};
-use super::{internal_version, schema_path, type_check};
+use super::{schema_path, type_check};
 use crate::cel::program;
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
@@ -81,7 +81,7 @@ pub(super) fn compile(
         let optional = is_set(rule, "optionalOldSelf");
         let at = path.child("rule");
         let mut fail = |at: &FieldPath<'_>, detail: String| {
-            errors.invalid_with_text(at, internal_version::rule(rule), &detail);
+            errors.invalid(at, rule.clone(), detail);
         };
         let program = program::compile(expression);
         let uses_old = program.as_ref().is_ok_and(|p| p.uses_old_self);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{internal_version, names, openapi_schema, schema_accessors, schema_path};
+use super::{names, openapi_schema, schema_accessors, schema_path};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
 use kueue_lab_field::name_validation::dns1123_subdomain;
@@ -170,14 +170,14 @@ impl<'v> OldVersions<'v> {
 
 /// Validates the list of versions: unique names, exactly one storage version.
 fn validate_version_set(versions: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
-    let shown = || internal_version::versions(versions);
+    let shown = || Value::from(versions.to_vec());
     let names: HashSet<&Value> = versions.iter().map(|v| v.at("/name")).collect();
     if names.len() < versions.len() {
-        errors.invalid_with_text(path, shown(), "must contain unique version names");
+        errors.invalid(path, shown(), "must contain unique version names");
     }
     if versions.iter().filter(|v| v.flag("/storage")).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.invalid_with_text(path, shown(), detail);
+        errors.invalid(path, shown(), detail);
     }
 }
 
