@@ -283,7 +283,7 @@ fn passed_and_failed_cases_are_reported() {
 fn the_example_of_the_documentation_passes() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/test-format.md");
     let docs = std::fs::read_to_string(docs).unwrap();
-    let (_, after) = docs.split_once("## File\n\n```yaml\n").unwrap();
+    let (_, after) = docs.split_once("## Test files\n\n```yaml\n").unwrap();
     let (example, _) = after.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
