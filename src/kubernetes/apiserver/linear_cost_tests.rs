@@ -1,169 +1,78 @@
 //! The cost of a request is linear in the size of the object: the lists of all built-in kinds grow, and the
 //! processor time of their requests must not grow with the square of their length.
 
-use std::collections::{BTreeMap, HashSet};
+mod growth;
+mod list_fields;
+
+use std::collections::HashSet;
 
 use bytes::Bytes;
-use http::Request;
-use http_body_util::BodyExt;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ApiServer;
+use crate::storage::PendingObject;
+use crate::storage::key::storage_key;
+use growth::{Request, send, superlinear};
+use list_fields::{Path, Schemas};
 
 /// The definitions of the built-in types.
 const DEFINITIONS: &str = include_str!("openapi/definitions.txt");
-/// Sizes of a list, each eight times the one before.
-const SIZES: [usize; 3] = [64, 512, 4096];
-/// The growth of the cost from the first to the second size that is measured again with the larger sizes,
-/// and the growth there that fails. Linear work is 8, quadratic work is up to 64.
-const SUSPICIOUS: u64 = 11;
-const SUPERLINEAR: u64 = 20;
-/// A cost below which its growth is noise, in nanoseconds.
-const NOISE: u64 = 1_000_000;
+const JSON: &str = "application/json";
+const APPLY: &str = "application/apply-patch+yaml";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// The nanoseconds that this thread ran.
-fn thread_time() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
-}
-
-struct Schemas(BTreeMap<&'static str, Value>);
-
-/// A list field: the fields to it, and whether each is a list.
-type Path = Vec<(String, bool)>;
-
-impl Schemas {
-    fn read() -> Self {
-        let lines = DEFINITIONS
-            .lines()
-            .filter(|line| line.starts_with("io.k8s"));
-        let parse = |line: &'static str| {
-            let (name, schema) = line.split_once(' ').unwrap();
-            (name, serde_json::from_str(schema).unwrap())
-        };
-        Self(lines.map(parse).collect())
-    }
-
-    fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let reference = schema["$ref"].as_str();
-        let reference = reference.or_else(|| schema["allOf"][0]["$ref"].as_str());
-        let name = reference.and_then(|r| r.rsplit('/').next());
-        name.and_then(|name| self.0.get(name)).unwrap_or(schema)
-    }
-
-    /// The list fields below a schema that `seen` does not have.
-    fn lists(&self, schema: &Value, path: &Path, seen: &mut HashSet<String>, out: &mut Vec<Path>) {
-        let schema = self.resolve(schema);
-        let Some(fields) = schema["properties"].as_object() else {
-            return;
-        };
-        if !seen.insert(schema.to_string()) {
-            return;
-        }
-        for (name, field) in fields.iter().filter(|(name, _)| *name != "status") {
-            let is_list = field["type"] == "array";
-            let mut path = path.clone();
-            path.push((name.clone(), is_list));
-            if is_list {
-                out.push(path.clone());
-            }
-            let below = if is_list { &field["items"] } else { field };
-            self.lists(below, &path, seen, out);
-        }
-    }
-
-    /// A value of a schema; `index` makes its texts and numbers unique.
-    fn sample(&self, schema: &Value, index: usize, with_optional: bool, depth: usize) -> Value {
-        let schema = self.resolve(schema);
-        match (schema["type"].as_str(), schema["format"].as_str()) {
-            (Some("string"), Some("date-time")) => json!("2026-01-01T00:00:00Z"),
-            (Some("string"), Some("byte")) => json!("YQ=="),
-            (Some("string"), _) => json!(format!("a{index}")),
-            (Some("integer" | "number"), _) => json!(index + 1),
-            (Some("boolean"), _) => json!(false),
-            (Some("array"), _) => json!([self.sample(&schema["items"], index, false, depth + 1)]),
-            (Some("object"), _) if depth < 6 => {
-                let required = schema["required"].as_array();
-                let is_required =
-                    |name: &str| required.is_some_and(|all| all.contains(&json!(name)));
-                let is_scalar = |field: &Value| {
-                    let kind = self.resolve(field)["type"].as_str();
-                    with_optional && !matches!(kind, None | Some("array" | "object"))
-                };
-                let fields = schema["properties"].as_object().into_iter().flatten();
-                let fields = fields.filter(|(name, field)| is_required(name) || is_scalar(field));
-                fields
-                    .map(|(name, field)| {
-                        (name.clone(), self.sample(field, index, false, depth + 1))
-                    })
-                    .collect::<Map<_, _>>()
-                    .into()
-            }
-            (Some("object"), _) => json!({}),
-            _ => json!(format!("{index}")),
-        }
-    }
-
-    /// An object whose list at `path` has `size` items.
-    fn object(&self, schema: &Value, path: &[(String, bool)], size: usize) -> Value {
-        let schema = self.resolve(schema);
-        let mut object = self.sample(schema, 0, false, 0);
-        let [(name, is_list), rest @ ..] = path else {
-            return object;
-        };
-        let field = &schema["properties"][name];
-        object[name] = match (is_list, rest.is_empty()) {
-            (true, true) => {
-                let items = (0..size).map(|i| self.sample(&field["items"], i, true, 0));
-                items.collect::<Vec<_>>().into()
-            }
-            (true, false) => json!([self.object(&field["items"], rest, size)]),
-            (false, _) => self.object(field, rest, size),
-        };
-        object
-    }
+fn read_schemas() -> Schemas {
+    let lines = DEFINITIONS
+        .lines()
+        .filter(|line| line.starts_with("io.k8s"));
+    let parse = |line: &'static str| {
+        let (name, schema) = line.split_once(' ').unwrap();
+        (name, serde_json::from_str(schema).unwrap())
+    };
+    Schemas(lines.map(parse).collect())
 }
 
 struct Kind {
     api_version: String,
     kind: String,
+    plural: String,
+    /// Empty for kinds that are not in namespaces.
+    namespace: &'static str,
     collection: String,
+    has_status: bool,
     definition: &'static str,
 }
 
-async fn send(server: &ApiServer, method: &str, uri: &str, body: Option<(&str, Value)>) -> Value {
-    let mut request = Request::builder().method(method).uri(uri);
-    if let Some((content_type, _)) = &body {
-        request = request.header("content-type", *content_type);
-    }
-    let body = body.map_or_else(Bytes::new, |(_, body)| body.to_string().into());
-    let request = request.body(kube::client::Body::from(body)).unwrap();
-    let response = server.client().send(request).await;
-    let bytes = response.unwrap().into_body().collect().await.unwrap();
-    serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default()
+async fn get(server: &ApiServer, uri: &str) -> Value {
+    let request = Request {
+        name: "",
+        method: "GET",
+        uri: uri.to_owned(),
+        content_type: JSON,
+        body: Bytes::new(),
+    };
+    send(&server.client(), &request).await.1
 }
 
 /// The kinds that can be created, by discovery.
 async fn kinds(server: &ApiServer, schemas: &Schemas) -> Vec<Kind> {
     let mut roots = vec!["/api/v1".to_owned()];
-    for group in send(server, "GET", "/apis", None).await["groups"]
-        .as_array()
-        .unwrap()
-    {
+    for group in get(server, "/apis").await["groups"].as_array().unwrap() {
         let version = group["preferredVersion"]["groupVersion"].as_str().unwrap();
         roots.push(format!("/apis/{version}"));
     }
     let mut all = Vec::new();
     for root in roots {
-        let list = send(server, "GET", &root, None).await;
+        let list = get(server, &root).await;
         let api_version = list["groupVersion"].as_str().unwrap().to_owned();
         let (group, version) = api_version
             .split_once('/')
             .unwrap_or(("core", &api_version));
         let group = group.split('.').next().unwrap();
-        for resource in list["resources"].as_array().unwrap() {
+        let resources = list["resources"].as_array().unwrap();
+        for resource in resources {
             let (name, kind) = (resource["name"].as_str(), resource["kind"].as_str());
             let (Some(name), Some(kind)) = (name.filter(|n| !n.contains('/')), kind) else {
                 continue;
@@ -174,14 +83,18 @@ async fn kinds(server: &ApiServer, schemas: &Schemas) -> Vec<Kind> {
             let Some(definition) = definition.filter(|_| verbs.contains(&json!("patch"))) else {
                 continue;
             };
-            let collection = match resource["namespaced"].as_bool() {
-                Some(true) => format!("{root}/namespaces/default/{name}"),
-                _ => format!("{root}/{name}"),
+            let (namespace, collection) = match resource["namespaced"].as_bool() {
+                Some(true) => ("default", format!("{root}/namespaces/default/{name}")),
+                _ => ("", format!("{root}/{name}")),
             };
+            let status = format!("{name}/status");
             all.push(Kind {
                 api_version: api_version.clone(),
                 kind: kind.to_owned(),
+                plural: name.to_owned(),
+                namespace,
                 collection,
+                has_status: resources.iter().any(|other| other["name"] == *status),
                 definition,
             });
         }
@@ -191,65 +104,152 @@ async fn kinds(server: &ApiServer, schemas: &Schemas) -> Vec<Kind> {
     all
 }
 
-/// The cost of a creation and of an apply, the lowest of a number of runs.
-async fn cost(server: &ApiServer, kind: &Kind, object: &Value, runs: usize) -> u64 {
-    let mut lowest = u64::MAX;
-    for _ in 0..runs {
-        let before = thread_time();
-        let uri = format!("{}?dryRun=All", kind.collection);
-        let body = Some(("application/json", object.clone()));
-        send(server, "POST", &uri, body).await;
-        let uri = format!("{}/x?dryRun=All&fieldManager=t", kind.collection);
-        let body = Some(("application/apply-patch+yaml", object.clone()));
-        send(server, "PATCH", &uri, body).await;
-        lowest = lowest.min(thread_time() - before);
+impl Kind {
+    /// Stores an object without validation, in place of the one of its name.
+    fn store(&self, server: &ApiServer, object: Value) {
+        let (group, version) = self
+            .api_version
+            .split_once('/')
+            .unwrap_or(("", &self.api_version));
+        let core = &server.core;
+        let resource = core.registry.find(group, version, &self.plural).unwrap();
+        let storage = resource.storage.as_ref().unwrap();
+        let key = storage_key(self.namespace, object["metadata"]["name"].as_str().unwrap());
+        if let Some(present) = storage.get(&key) {
+            let last = PendingObject::new(object.clone()).unwrap();
+            core.store
+                .remove(storage, &key, present.revision(), last)
+                .unwrap();
+        }
+        let object = PendingObject::new(object).unwrap();
+        core.store.create(storage, &key, object).unwrap();
     }
-    lowest
+
+    fn request(
+        &self,
+        (name, method, content_type): (&'static str, &'static str, &'static str),
+        path: &str,
+        body: &Value,
+    ) -> Request {
+        Request {
+            name,
+            method,
+            uri: format!("{}{path}?dryRun=All&fieldManager=t", self.collection),
+            content_type,
+            body: body.to_string().into(),
+        }
+    }
+
+    /// An object with a name, kind and API version.
+    fn named(&self, object: &Value, name: &str) -> Value {
+        let mut object = object.clone();
+        object["apiVersion"] = self.api_version.as_str().into();
+        object["kind"] = self.kind.as_str().into();
+        object["metadata"]["name"] = name.into();
+        object
+    }
+
+    /// The requests that create an object.
+    fn creations(&self, object: &Value) -> Vec<Request> {
+        let object = self.named(object, "new");
+        vec![
+            self.request(("create", "POST", JSON), "", &object),
+            self.request(("apply of a new object", "PATCH", APPLY), "/new", &object),
+        ]
+    }
+
+    /// The requests that change a stored object with the same lists. It has the managed fields of an apply.
+    async fn changes(&self, server: &ApiServer, object: &Value, in_status: bool) -> Vec<Request> {
+        let mut object = self.named(object, "x");
+        let mut stored = object.clone();
+        let apply = self.request(("", "PATCH", APPLY), "/new", &self.named(&object, "new"));
+        let (status, applied) = send(&server.client(), &apply).await;
+        if status.is_success() && !in_status {
+            stored = applied;
+            stored["metadata"]["name"] = "x".into();
+        }
+        stored["metadata"]["uid"] = "u".into();
+        stored["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+        if !self.namespace.is_empty() {
+            stored["metadata"]["namespace"] = self.namespace.into();
+        }
+        self.store(server, stored);
+        object["metadata"]["annotations"] = json!({"changed": "true"});
+        let path = if in_status { "/x/status" } else { "/x" };
+        vec![
+            self.request(("update", "PUT", JSON), path, &object),
+            self.request(("patch", "PATCH", STRATEGIC), path, &object),
+            self.request(("apply", "PATCH", APPLY), path, &object),
+        ]
+    }
 }
 
-#[tokio::test]
-async fn requests_are_linear_in_the_length_of_each_list() {
-    let schemas = Schemas::read();
+/// The lists of all kinds for which requests grow faster than the list, and the numbers of lists in specs and statuses.
+async fn superlinear_requests(
+    prepare: impl AsyncFn(&ApiServer, &Kind, Value, bool) -> Vec<Request>,
+) -> (Vec<String>, [usize; 2]) {
+    let schemas = read_schemas();
     let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
-    let (mut seen, mut superlinear, mut count) = (HashSet::new(), Vec::new(), 0);
+    let client = server.client();
+    let (mut seen, mut found, mut count) = (HashSet::new(), Vec::new(), [0, 0]);
     for kind in kinds(&server, &schemas).await {
         let schema = &schemas.0[kind.definition];
         let mut lists = Vec::new();
         schemas.lists(schema, &Path::new(), &mut seen, &mut lists);
         for path in lists {
-            count += 1;
-            let object = |size: usize| {
-                let mut object = schemas.object(schema, &path, size);
-                object["apiVersion"] = kind.api_version.as_str().into();
-                object["kind"] = kind.kind.as_str().into();
-                object["metadata"]["name"] = "x".into();
-                object
-            };
-            let objects = SIZES.map(|size| {
-                if size > SIZES[1] {
-                    Value::Null
-                } else {
-                    object(size)
-                }
-            });
-            let small = cost(&server, &kind, &objects[0], 1).await.max(NOISE);
-            if cost(&server, &kind, &objects[1], 1).await <= SUSPICIOUS * small {
+            let in_status = path[0].0 == "status";
+            if in_status && !kind.has_status {
                 continue;
             }
-            let middle = cost(&server, &kind, &objects[1], 3).await.max(NOISE);
-            let large = cost(&server, &kind, &object(SIZES[2]), 2).await;
-            if large > SUPERLINEAR * middle {
+            count[usize::from(in_status)] += 1;
+            let prepare = async |size: usize| {
+                let object = schemas.object(schema, &path, size);
+                prepare(&server, &kind, object, in_status).await
+            };
+            for request in superlinear(&client, prepare).await {
                 let fields: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
-                let growth = large / middle;
-                superlinear.push(format!(
-                    "{} {}: {growth} times, {} ms",
-                    kind.kind,
-                    fields.join("."),
-                    large / 1_000_000
-                ));
+                found.push(format!("{} {} {request}", kind.kind, fields.join(".")));
             }
         }
     }
-    assert!(count > 200, "only {count} lists");
-    assert!(superlinear.is_empty(), "{superlinear:#?}");
+    (found, count)
+}
+
+#[tokio::test]
+async fn creations_are_linear_in_the_length_of_each_list() {
+    let prepare = async |_: &ApiServer, kind: &Kind, object: Value, in_status: bool| {
+        // A creation drops the status.
+        match in_status {
+            true => Vec::new(),
+            false => kind.creations(&object),
+        }
+    };
+    let (found, [lists, _]) = superlinear_requests(prepare).await;
+    assert!(lists > 200, "only {lists} lists");
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Changes of one content type or more, by two tests that run at the same time.
+async fn changes_are_linear(is_tested: fn(&Request) -> bool) {
+    let prepare = async |server: &ApiServer, kind: &Kind, object: Value, in_status: bool| {
+        let mut requests = kind.changes(server, &object, in_status).await;
+        requests.retain(is_tested);
+        requests
+    };
+    let (found, [lists, of_status]) = superlinear_requests(prepare).await;
+    assert!(
+        lists > 200 && of_status > 20,
+        "only {lists} and {of_status} lists"
+    );
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[tokio::test]
+async fn updates_and_patches_are_linear_in_the_length_of_each_list() {
+    changes_are_linear(|request| request.content_type != APPLY).await;
+}
+
+#[tokio::test]
+async fn applies_are_linear_in_the_length_of_each_list() {
+    changes_are_linear(|request| request.content_type == APPLY).await;
 }

@@ -15,7 +15,7 @@ use crate::server_state::ServerState;
 /// An embedded Kubernetes API server. Clones are handles to the same server.
 #[derive(Clone)]
 pub struct ApiServer {
-    pub(super) core: Arc<ServerState>,
+    pub(crate) core: Arc<ServerState>,
 }
 
 impl ApiServer {
