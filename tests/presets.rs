@@ -67,6 +67,7 @@ impl PresetsFixture {
             applied_settings: PresetSettings::default(),
             adapt: None,
             force_conflicts: false,
+            create_namespaces: false,
             snapshot: None,
         }
     }

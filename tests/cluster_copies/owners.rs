@@ -4,7 +4,7 @@ use std::path::Path;
 
 use http::Request;
 use kueue_lab_import::import_for_change;
-use kueue_lab_lab::Lab;
+use kueue_lab_lab::{Lab, LabConfig, VirtualLab};
 use kueue_lab_plan::{ClusterPlan, PlannedChange, change_scope, plan_preset, plan_text};
 use serde_json::{Value, json};
 
@@ -310,4 +310,43 @@ fn the_plan_of_a_folder_is_what_its_owner_would_change() {
     assert!(text.contains("would refuse the change"), "{text}");
     // Those are all: five kinds, of which Namespaces and others stay.
     assert_eq!(changed.objects.len(), 4 * OWNERS.len() + 1, "{text}");
+}
+
+#[test]
+fn nothing_is_taken_over_from_the_owner_if_the_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = |value: u32| {
+        format!(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: urgent}}\nvalue: {value}\n"
+        )
+    };
+    let nowhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n";
+    for (preset, text) in [("refused", class(7) + nowhere), ("accepted", class(7))] {
+        std::fs::create_dir(folder.path().join(preset)).unwrap();
+        std::fs::write(folder.path().join(preset).join("q.yaml"), text).unwrap();
+    }
+    let config = |clock, entropy| LabConfig {
+        force_conflicts: true,
+        operators: false,
+        ..LabConfig::embedded(clock, entropy, folder.path())
+    };
+    let run = async |lab: &Lab| {
+        let path = "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/urgent";
+        let request = Request::patch(format!("{path}?fieldManager=argocd-controller"))
+            .header("content-type", "application/apply-patch+yaml")
+            .body(class(5).into_bytes());
+        let applied: Value = lab.client().request(request.unwrap()).await.unwrap();
+        let live = async || {
+            let request = Request::get(path).body(Vec::new()).unwrap();
+            lab.client().request::<Value>(request).await.unwrap()
+        };
+        lab.presets().switch("refused").await.unwrap_err();
+        assert_eq!(live().await, applied);
+        lab.presets().switch("accepted").await.unwrap();
+        let taken_over = live().await;
+        assert_eq!(taken_over["value"], 7);
+        let managers = taken_over["metadata"]["managedFields"].to_string();
+        assert!(!managers.contains("argocd-controller"), "{managers}");
+    };
+    VirtualLab::default().run(config, run).unwrap();
 }

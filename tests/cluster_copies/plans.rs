@@ -83,10 +83,16 @@ spec: {{clusterQueue: {name}}}
 }
 
 #[test]
-fn the_applied_preset_has_no_changes_and_an_invalid_one_is_refused() {
+fn the_applied_preset_has_no_changes_an_invalid_one_is_refused_and_namespaces_are_created() {
     let folder = tempfile::tempdir().unwrap();
+    let elsewhere = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: red, namespace: elsewhere}
+spec: {clusterQueue: red}
+";
     for (name, text) in [
         ("first", [FLAVOR, &queue("red", 4, "")].concat()),
+        ("second", [FLAVOR, &queue("red", 4, ""), elsewhere].concat()),
         (
             "wrong",
             [FLAVOR, &queue("red", 4, "  queueingStrategy: Sometimes\n")].concat(),
@@ -110,6 +116,11 @@ fn the_applied_preset_has_no_changes_and_an_invalid_one_is_refused() {
         };
         let same = plan("first").unwrap();
         assert!(!same.has_changes(), "{same:#?}");
+        let second = plan("second").unwrap();
+        let missing = "there is no namespace \"elsewhere\"; it is created in this virtual lab";
+        let notes = second.notes.iter();
+        assert_eq!(notes.filter(|note| note.contains(missing)).count(), 1);
+        assert!(second.has_changes(), "{second:#?}");
         let error = plan("wrong").unwrap_err();
         assert!(error.is_usage());
         let error = error.to_string();

@@ -226,6 +226,59 @@ fn every_warning_has_a_configuration_that_causes_only_it() {
     assert_eq!(names, LINT_NAMES);
 }
 
+/// As repositories keep them: a JobSet beside its queue, and the Namespace elsewhere.
+#[test]
+fn a_folder_with_jobs_of_operators_and_without_its_namespace_is_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("queues")).unwrap();
+    let queues = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: plain}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: plain, resources: [{name: cpu, nominalQuota: 9}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: team-a}
+spec: {clusterQueue: cq}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: nightly, namespace: team-a, labels: {kueue.x-k8s.io/queue-name: lq}}
+spec:
+  replicatedJobs:
+  - name: workers
+    template:
+      spec:
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: c, image: busybox, resources: {requests: {cpu: 1}}}]
+";
+    std::fs::write(folder.path().join("queues/q.yaml"), queues).unwrap();
+    let cases = "queues: queues
+cases:
+- name: the JobSet is admitted
+  steps:
+  - wait: 5s
+    expect:
+    - object: {kind: Workload, namespace: team-a, name: \"jobset-nightly-*\"}
+      conditions: {Admitted: \"True\"}
+";
+    std::fs::write(folder.path().join("a.test.yaml"), cases).unwrap();
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    let missing = "there is no namespace \"team-a\"; it is created in this virtual lab";
+    assert_eq!(err.matches(missing).count(), 1, "{err}");
+}
+
 #[test]
 fn passed_and_failed_cases_are_reported() {
     let cases = format!(

@@ -321,6 +321,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
             active: preset.filter(|_| controllers),
             must_be_valid: !with_tui,
             force_conflicts: false,
+            create_namespaces: false,
             watch: controllers,
             review,
         },

@@ -70,6 +70,9 @@ pub struct LabPresetsConfig {
     /// Whether presets take over fields of other clients, as `kubectl apply --server-side --force-conflicts` does:
     /// for copies of a cluster.
     pub force_conflicts: bool,
+    /// Whether namespaces of a preset's objects that neither exist nor are in the preset are created, with a warning:
+    /// for labs that only check a folder whose Namespaces are kept elsewhere.
+    pub create_namespaces: bool,
     /// Whether preset files are watched.
     pub watch: bool,
     /// Plans each save of the active preset.
@@ -152,6 +155,7 @@ impl LabPresetsConfig {
             active: None,
             must_be_valid: true,
             force_conflicts: false,
+            create_namespaces: false,
             watch: false,
             review: None,
         }

@@ -224,6 +224,7 @@ impl<'a> LabStart<'a> {
             review: presets.review,
             adapt: cluster.role.worker_name().map(|_| without_multikueue as _),
             force_conflicts: presets.force_conflicts,
+            create_namespaces: presets.create_namespaces,
             snapshot: cluster.snapshot.as_ref().map(|s| s.presets.clone()),
         }
     }

@@ -200,6 +200,7 @@ pub(super) fn copy<T: Send>(
         config.components.nodes_of_presets = false;
         // The objects are those of others: the plan is that of an apply by their owner.
         config.presets.force_conflicts = true;
+        config.presets.create_namespaces = true;
         // Neither copy has worker clusters: their kubeconfigs are not imported.
         config.cluster.role = ClusterRole::WithoutWorkers;
         config

@@ -48,6 +48,9 @@ pub struct PresetsConfig {
     /// Whether fields of other clients are taken over, as with `kubectl apply --server-side --force-conflicts`.
     /// Otherwise an object of another client whose fields differ is an error.
     pub force_conflicts: bool,
+    /// Whether namespaces of objects that neither exist nor are in the preset are created, with a warning. Otherwise
+    /// they are errors.
+    pub create_namespaces: bool,
     /// The applied state, in place of applying the active preset.
     pub snapshot: Option<PresetsSnapshot>,
 }
@@ -97,6 +100,7 @@ impl Presets {
             None => Applier::new(remote).await.map_err(unreachable)?,
         };
         applier.force_conflicts = config.force_conflicts;
+        applier.create_namespaces = config.create_namespaces;
         let (publisher, state) = StatePublisher::new(&config.folder);
         let (commands, received_commands) = mpsc::channel(16);
         let stop = CancellationToken::new();

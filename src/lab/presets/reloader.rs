@@ -230,6 +230,7 @@ impl Reloader {
                 Ok(applier) => {
                     self.applier = applier;
                     self.applier.force_conflicts = self.config.force_conflicts;
+                    self.applier.create_namespaces = self.config.create_namespaces;
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot load the inventory, retrying");

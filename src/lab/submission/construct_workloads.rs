@@ -1,5 +1,6 @@
 //! Constructs the Workloads of jobs: a lab in virtual time creates them, with its webhooks and controllers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -11,7 +12,7 @@ use kueue_lab_explain::{
     JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
 };
 use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab, sky_config_file};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::create_object::{CreateError, Validation, create_object};
 use super::submission::{Submission, Submitted};
@@ -76,6 +77,16 @@ async fn construct_in(
     let mut created_objects = Vec::new();
     match &submission.submitted {
         Submitted::Objects(objects) => {
+            let objects_of_file: Vec<&Value> = objects.iter().map(|object| &object.value).collect();
+            for name in missing_namespaces(&objects_of_file, queues) {
+                eprintln!(
+                    "note: the cluster has no namespace {name}; it is created for the simulation"
+                );
+                let namespace = json!({
+                    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+                let created = create_object(&client, &namespace, Validation::Warn).await;
+                created.map_err(|error| CliError::Failed(error.text(&namespace)))?;
+            }
             for object in objects {
                 let created = create_object(&client, &object.value, Validation::Strict).await;
                 match created {
@@ -127,4 +138,36 @@ async fn construct_in(
         workloads,
         without_workload,
     })
+}
+
+/// The namespaces of objects of a file that neither the file nor the cluster has.
+fn missing_namespaces(objects: &[&Value], queues: &[Value]) -> BTreeSet<String> {
+    let all = objects.iter().copied().chain(queues);
+    let namespaces = all.filter(|object| object["kind"] == "Namespace");
+    let known: BTreeSet<&str> = namespaces
+        .filter_map(|namespace| namespace["metadata"]["name"].as_str())
+        .chain(["default"])
+        .collect();
+    let used = objects
+        .iter()
+        .filter_map(|object| object["metadata"]["namespace"].as_str());
+    let missing = used.filter(|name| !name.is_empty() && !known.contains(name));
+    missing.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_of_the_file_and_of_the_cluster_are_not_missing() {
+        let namespace = |name: &str| json!({"kind": "Namespace", "metadata": {"name": name}});
+        let job = |name: &str| json!({"kind": "Job", "metadata": {"namespace": name}});
+        let (own, of_file) = (namespace("own"), namespace("file"));
+        let jobs = ["own", "file", "default", "other", "other", ""].map(job);
+        let mut objects: Vec<&Value> = jobs.iter().collect();
+        objects.push(&of_file);
+        let missing = missing_namespaces(&objects, &[own]);
+        assert_eq!(missing.into_iter().collect::<Vec<_>>(), ["other"]);
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::dry_run::LiveState;
+use super::field_conflicts::FieldConflict;
 use super::rollback::RollbackStep;
 use super::take_over::TakenOverFields;
 use crate::api_client::{ApiClient, RequestError, RestMapping};
@@ -102,6 +103,8 @@ pub(crate) struct Applier {
     pub(crate) force_conflicts: bool,
     /// The writes since [`take_writes`](Self::take_writes), in order.
     pub(super) writes: Vec<ObjectWrite>,
+    /// Whether namespaces that neither exist nor are in the preset are created; otherwise they are errors.
+    pub(crate) create_namespaces: bool,
 }
 
 /// The REST mapping of a manifest's kind.
@@ -125,6 +128,10 @@ pub(super) struct ResolvedPlan<'m> {
     pub(super) objects: BTreeMap<usize, Value>,
     /// Manifests whose objects must be deleted and created again, by index.
     pub(super) recreate: BTreeSet<usize>,
+    /// The namespaces to create that are not in the preset.
+    pub(super) create_namespaces: BTreeSet<String>,
+    /// The live objects whose fields are taken over, by index, with the conflicts of the manifest with them.
+    pub(super) take_over: BTreeMap<usize, (Value, Vec<FieldConflict>)>,
 }
 
 impl Applier {
@@ -138,6 +145,7 @@ impl Applier {
             versions: BTreeMap::new(),
             force_conflicts: false,
             writes: Vec::new(),
+            create_namespaces: false,
         };
         for item in inventory.objects {
             applier
@@ -157,6 +165,7 @@ impl Applier {
             versions: snapshot.versions.clone(),
             force_conflicts: false,
             writes: Vec::new(),
+            create_namespaces: false,
         }
     }
 
@@ -183,8 +192,18 @@ impl Applier {
             live_states: BTreeMap::new(),
             objects: BTreeMap::new(),
             recreate: BTreeSet::new(),
+            create_namespaces: BTreeSet::new(),
+            take_over: BTreeMap::new(),
         };
         self.dry_run(&mut resolved, &mut outcome).await?;
+        for namespace in &resolved.create_namespaces {
+            self.create_namespace(namespace).await?;
+        }
+        for (index, (live, conflicts)) in &resolved.take_over {
+            let (manifest, kind) = (&manifests[*index], &resolved.kinds[*index].kind);
+            let taken_over = self.take_over(kind, manifest, live, conflicts).await?;
+            outcome.taken_over.extend(taken_over);
+        }
         let mut changes = Vec::new();
         if let Err(finding) = self
             .apply_objects(&resolved, &mut changes, &mut outcome)

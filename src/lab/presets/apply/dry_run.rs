@@ -1,12 +1,14 @@
-//! The server-side dry run of every change.
+//! The server-side dry run of every change. It writes nothing.
 
 use super::api_errors;
 use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
 use super::field_conflicts;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
+use crate::missing_namespaces::missing_namespace;
 use crate::preset_label::is_managed;
 use crate::quantity_spelling::keep_quantity_spelling;
 use crate::{Finding, Manifest, ObjectKey};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 /// The state of an object in the cluster.
@@ -29,7 +31,7 @@ impl Applier {
         resolved: &mut ResolvedPlan<'_>,
         outcome: &mut ApplyOutcome,
     ) -> Result<(), ApplyError> {
-        let mut findings = self.missing_namespaces(resolved).await?;
+        let mut findings = self.missing_namespaces(resolved, outcome).await?;
         self.report_unchanged(resolved, outcome).await?;
         for &index in &resolved.plan.apply {
             let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
@@ -81,8 +83,7 @@ impl Applier {
                 let status = reply.as_ref().err().and_then(RequestError::status);
                 let conflicts = status.and_then(field_conflicts::field_conflicts);
                 let conflicts = conflicts.unwrap_or_default();
-                let taken_over = self.take_over(kind, manifest, live, conflicts).await?;
-                outcome.taken_over.extend(taken_over);
+                resolved.take_over.insert(index, (live.clone(), conflicts));
                 reply = dry_run(true).await;
             }
             match reply {
@@ -155,10 +156,12 @@ impl Applier {
         Ok(())
     }
 
-    /// Checks the namespaces of the objects; one that neither exists nor is in the preset is an error.
+    /// Checks the namespaces of the objects; one that neither exists nor is in the preset is an error, or is to be
+    /// created with a warning.
     async fn missing_namespaces(
         &self,
         resolved: &mut ResolvedPlan<'_>,
+        outcome: &mut ApplyOutcome,
     ) -> Result<Vec<Finding>, RequestError> {
         let mut findings = Vec::new();
         for &index in &resolved.plan.apply {
@@ -171,13 +174,34 @@ impl Applier {
                 None => self.has_namespace(namespace).await?,
             };
             resolved.namespaces.insert(namespace.to_owned(), exists);
-            if !exists && !creates_namespace(resolved, namespace) {
+            if !exists && !creates_namespace(resolved, namespace) && self.create_namespaces {
+                if resolved.create_namespaces.insert(namespace.to_owned()) {
+                    outcome
+                        .warnings
+                        .push(missing_namespace(manifest, namespace));
+                }
+            } else if !exists && !creates_namespace(resolved, namespace) {
                 let message = format!("there is no namespace {namespace:?}");
                 let finding = manifest.error("metadata.namespace", message);
                 findings.push(finding.remedy("add a Namespace object to the preset"));
             }
         }
         Ok(findings)
+    }
+
+    /// Creates a namespace that is not an object of the preset.
+    pub(super) async fn create_namespace(&self, name: &str) -> Result<(), RequestError> {
+        let (kind, key) = (
+            RestMapping::namespaces(),
+            ObjectKey::core("Namespace", None, name),
+        );
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let mode = ApplyMode {
+            dry_run: false,
+            force: false,
+        };
+        self.remote.apply(&kind, &key, &object, mode).await?;
+        Ok(())
     }
 
     async fn has_namespace(&self, name: &str) -> Result<bool, RequestError> {

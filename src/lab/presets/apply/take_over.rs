@@ -45,7 +45,7 @@ impl Applier {
         kind: &RestMapping,
         manifest: &Manifest,
         live: &Value,
-        conflicts: Vec<FieldConflict>,
+        conflicts: &[FieldConflict],
     ) -> Result<Option<TakenOverFields>, RequestError> {
         let owner = owner_entry(live);
         if let Some(index) = owner {
@@ -60,7 +60,7 @@ impl Applier {
         let owner = owner.and_then(|index| entries(live)[index]["manager"].as_str());
         let mut managers: BTreeSet<String> = owner.into_iter().map(str::to_owned).collect();
         managers.extend(conflicts.iter().map(|c| c.manager.clone()));
-        let mut fields: Vec<String> = conflicts.into_iter().map(|c| c.field).collect();
+        let mut fields: Vec<String> = conflicts.iter().map(|c| c.field.clone()).collect();
         fields.dedup();
         Ok((!managers.is_empty()).then(|| TakenOverFields {
             object: manifest.key.to_string(),

@@ -7,12 +7,13 @@ use super::load_scenario::{StepsOfFile, load_scenario};
 use super::test_file_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
 use crate::located::Located;
-use crate::names::KnownNames;
+use crate::names::{KnownNames, is_of_job_operator};
 use crate::raw::RawTestFile;
 use crate::scenario::Scenario;
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{
     BaseConfiguration, Finding, SourceFile, check_preset, check_references, load_configuration,
+    missing_namespaces,
 };
 use kueue_lab_yaml::{Limits, Node, Problem, closest, from_node, parse_one, utf8};
 
@@ -42,6 +43,8 @@ pub struct TestFile {
     pub seed: u64,
     /// The parts of the queue configuration that cases can exercise.
     pub parts: Parts,
+    /// Whether the preset has objects of job operators.
+    pub has_operator_kinds: bool,
     /// Warnings about the queue configuration.
     pub warnings: Vec<Finding>,
     /// The cases.
@@ -179,7 +182,9 @@ impl TestFile {
             let files: Vec<&SourceFile> = source.files.iter().chain(of_settings).collect();
             return Err(with_sources(&errors, &files));
         }
+        warnings.extend(missing_namespaces(&parsed.manifests));
         let objects = parsed.manifests.iter().map(|manifest| &manifest.object);
+        let has_operator_kinds = objects.clone().any(is_of_job_operator);
         let names = KnownNames::of(objects, &machines, fair_sharing).with_presets(
             kueue_lab_presets::list(&presets).unwrap_or_default(),
             samples,
@@ -226,6 +231,7 @@ impl TestFile {
             nodes,
             seed: raw.seed.unwrap_or(DEFAULT_SEED),
             parts: parts_of(&parsed.manifests),
+            has_operator_kinds,
             warnings,
             cases,
             file,

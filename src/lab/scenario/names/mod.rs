@@ -5,7 +5,9 @@ mod known_jobs;
 mod known_names;
 mod known_pods;
 mod known_samples;
+mod operator_kinds;
 mod unknown_name;
 
 pub(crate) use known_jobs::unknown_job;
 pub(crate) use known_names::KnownNames;
+pub(crate) use operator_kinds::is_of_job_operator;

@@ -10,6 +10,7 @@ use super::unknown_field::{FieldPosition, unknown_field};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::TestFile;
+use crate::names::is_of_job_operator;
 use crate::run::{RealLimit, TestLab, run_scenario_on};
 use crate::scenario::{Scenario, Step, StepAction};
 use crate::step_failure::StepFailure;
@@ -104,7 +105,8 @@ impl CaseRunner<'_> {
     /// Runs a case on a lab of its own.
     pub(super) fn run(&self, file: &TestFile, case: &Scenario) -> CaseResult {
         let started = Instant::now();
-        let operators = case.steps.iter().any(needs_operators);
+        let steps = &case.steps;
+        let operators = file.has_operator_kinds || steps.iter().any(needs_operators);
         let configure = |clock, entropy| {
             let mut config = LabConfig::embedded(clock, entropy, &file.presets);
             config.presets.active = Some(file.preset.clone());
@@ -112,6 +114,7 @@ impl CaseRunner<'_> {
             config.components.nodes_of_presets = file.nodes.is_none();
             config.components.kueue = file.kueue.clone();
             config.cluster.external_clients = false;
+            config.presets.create_namespaces = true;
             config.components.operators = operators;
             config
         };
@@ -152,25 +155,13 @@ impl CaseRunner<'_> {
     }
 }
 
-/// The API groups of objects that no job operator serves.
-const OWN_GROUPS: [&str; 6] = [
-    "",
-    "apps",
-    "batch",
-    "kueue.x-k8s.io",
-    "scheduling.k8s.io",
-    "autoscaling.x-k8s.io",
-];
-
 /// Whether a step can submit objects of job operators, whose kinds a lab does not serve otherwise.
 fn needs_operators(step: &Step) -> bool {
     match &step.action {
         StepAction::Sample { .. } => true,
-        StepAction::Apply(objects) | StepAction::Create(objects) => objects.iter().any(|object| {
-            let version = object["apiVersion"].as_str().unwrap_or_default();
-            let group = version.split_once('/').map_or("", |(group, _)| group);
-            !OWN_GROUPS.contains(&group)
-        }),
+        StepAction::Apply(objects) | StepAction::Create(objects) => {
+            objects.iter().any(is_of_job_operator)
+        }
         _ => false,
     }
 }
