@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::folder::SourceFile;
-use super::lint::{AllowComments, old_api};
+use super::lint::{AllowComments, OldApiWarnings};
 use super::{Finding, ObjectKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::{self, Problem};
@@ -70,6 +70,8 @@ pub struct ParsedPreset {
 /// Parses all files of a preset and collects the findings of all of them.
 pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
     let mut parsed = ParsedPreset::default();
+    let mut old_fields = OldApiWarnings::default();
+    let mut old_versions = OldApiWarnings::default();
     for file in files {
         let text = match yaml::utf8(&file.bytes) {
             Ok(text) => text,
@@ -88,12 +90,15 @@ pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
                     comments,
                 };
                 for node in nodes {
-                    parse_document(&file, node, gates, &mut parsed);
+                    let old = (&mut old_fields, &mut old_versions);
+                    parse_document(&file, node, gates, &mut parsed, old);
                 }
             }
             Err(error) => parsed.findings.push(finding(file, error.into())),
         }
     }
+    parsed.findings.extend(old_versions.of_objects());
+    parsed.findings.extend(old_fields.of_messages());
     check_duplicates(&mut parsed);
     if parsed.manifests.len() > MAX_OBJECTS {
         let file = files.first().map_or("", |f| f.name.as_str());
@@ -126,12 +131,13 @@ fn parse_document(
     node: yaml::Node,
     gates: &FeatureGates,
     parsed: &mut ParsedPreset,
+    old: (&mut OldApiWarnings, &mut OldApiWarnings),
 ) {
     let text_of = |n: Option<&yaml::Node>| n.and_then(yaml::Node::as_str).map(str::to_owned);
     let kind = text_of(node.get("kind"));
     let name = text_of(node.get("metadata").and_then(|m| m.get("name")));
     match load::object(node, gates) {
-        Ok(object) => add_object(file, object, parsed),
+        Ok(object) => add_object(file, object, parsed, old),
         Err(problems) => {
             let about = match (kind, name) {
                 (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
@@ -167,6 +173,7 @@ fn add_object(
     }: &TextFile<'_>,
     object: load::LoadedObject,
     parsed: &mut ParsedPreset,
+    (old_fields, old_versions): (&mut OldApiWarnings, &mut OldApiWarnings),
 ) {
     let at = |path: &str| object.locate(path);
     let error = |path: &str, message: &str| {
@@ -220,9 +227,7 @@ fn add_object(
         ..finding(file, w).about(&key)
     });
     let no_warnings = object.warnings.is_empty();
-    parsed
-        .findings
-        .extend(warnings.filter_map(|warning| old_api(comments, warning)));
+    warnings.for_each(|warning| old_fields.add(comments, warning));
     let manifest = Manifest {
         api_version: object.api_version().to_owned(),
         object: object.value.clone(),
@@ -233,9 +238,9 @@ fn add_object(
     };
     if group_of(&manifest.api_version) == GROUP && no_warnings {
         let warning = deprecated_version_warning(text, &manifest);
-        parsed
-            .findings
-            .extend(warning.and_then(|warning| old_api(comments, warning)));
+        warning
+            .into_iter()
+            .for_each(|warning| old_versions.add(comments, warning));
     }
     parsed.manifests.push(manifest);
 }
@@ -376,6 +381,30 @@ mod tests {
         let found = only_finding(queue);
         let expected = "p/q.yaml:5:3: ClusterQueue/q: spec.cohort: read as cohortName, which is its name in this version; rename it to cohortName: the API server of a cluster refuses the unknown field";
         assert!(found.starts_with(expected), "{found}");
+    }
+
+    #[test]
+    fn objects_of_older_versions_have_one_warning() {
+        let queue = |name: &str, rest: &str| {
+            format!(
+                "apiVersion: kueue.x-k8s.io/v1beta1 {rest}\nkind: ResourceFlavor\nmetadata: {{name: {name}}}\n"
+            )
+        };
+        let allowed = queue("d", "# kueue-lab: allow old-api");
+        let all = files(&[
+            ("a.yaml", &queue("a", "")),
+            ("b.yaml", &queue("b", "")),
+            ("c.yaml", &queue("c", "")),
+            ("d.yaml", &allowed),
+        ]);
+        let parsed = parse(&all, &FeatureGates::default());
+        assert_eq!(parsed.manifests.len(), 4);
+        let [finding] = &parsed.findings[..] else {
+            panic!("{:?}", parsed.findings);
+        };
+        let text = finding.to_string();
+        let expected = "a.yaml:1:1: ResourceFlavor/a: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2, and 2 other objects are of older versions, too; use that version (";
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]

@@ -17,6 +17,6 @@ mod starvation;
 pub(super) use allow_comments::{AllowComments, unknown_allowed};
 pub use node_capacity::LabNode;
 pub(super) use node_capacity::NodesSource;
-pub(super) use old_api::old_api;
+pub(super) use old_api::OldApiWarnings;
 pub use preset_lints::LINT_NAMES;
 pub(super) use preset_lints::{Lint, LintContext, lint};
