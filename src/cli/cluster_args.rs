@@ -60,6 +60,13 @@ pub(super) struct ClusterArgs {
     pub(super) observe: bool,
 }
 
+/// A cluster that a command runs on.
+pub(super) struct ReachedCluster {
+    pub(super) remote: RemoteCluster,
+    /// The objects of other clients, unless the cluster is only watched.
+    pub(super) existing: Option<ExistingObjects>,
+}
+
 impl ClusterArgs {
     /// Rejects flags that do not apply to the chosen cluster.
     /// `is_import` says that `--from` names a context.
@@ -102,7 +109,7 @@ impl ClusterArgs {
         &self,
         choice: &ClusterChoice,
         files: &FileSource,
-    ) -> Result<Option<RemoteCluster>, CommandError> {
+    ) -> Result<Option<ReachedCluster>, CommandError> {
         let (name, local) = match choice {
             ClusterChoice::Embedded => return Ok(None),
             ClusterChoice::Context(name) => (name.clone(), None),
@@ -125,7 +132,10 @@ impl ClusterArgs {
             false => remote,
         };
         if self.observe {
-            return Ok(Some(remote));
+            return Ok(Some(ReachedCluster {
+                remote,
+                existing: None,
+            }));
         }
         let checked = preflight(&remote.client()).await;
         checked.map_err(LabError::from)?;
@@ -138,7 +148,10 @@ impl ClusterArgs {
             let what = "Kueue's kinds, its admission controller's webhooks, virtual nodes and the objects of a preset will be created in";
             confirm_cluster_write(&remote, what)?;
         }
-        Ok(Some(remote))
+        Ok(Some(ReachedCluster {
+            remote,
+            existing: Some(existing),
+        }))
     }
 }
 

@@ -216,7 +216,7 @@ async fn observe(args: Args) -> Result<(), CommandError> {
         .map_err(CommandError::usage)?
         .lab;
     match args.cluster_args.reach(&args.cluster, &files).await? {
-        Some(remote) => args.tui_args.observe(&remote).await,
+        Some(reached) => args.tui_args.observe(&reached.remote).await,
         None => Ok(()),
     }
 }
@@ -260,12 +260,16 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     // Before anything starts, so that no signal is lost.
     let shutdown = Shutdown::start(with_tui)?;
     shutdown.delay(Duration::from_secs(args.shutdown_delay_duration));
-    let remote = tokio::select! {
-        remote = args.cluster_args.reach(&args.cluster, &paths.lab) => remote?,
+    let reached = tokio::select! {
+        reached = args.cluster_args.reach(&args.cluster, &paths.lab) => reached?,
         () = shutdown.requested() => {
             let message = "interrupted before anything was started; `up` can be run again";
             return Err(CommandError::failed(message));
         }
+    };
+    let (remote, existing_objects) = match reached {
+        Some(reached) => (Some(reached.remote), reached.existing),
+        None => (None, None),
     };
     let data = match &args.data_dir {
         Some(path) => Some(open_data_dir(path, from.as_ref())?),
@@ -302,6 +306,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
         entropy: Entropy::from_os(),
         cluster: LabClusterConfig {
             remote,
+            existing_objects,
             data,
             from,
             is_imported,

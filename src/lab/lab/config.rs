@@ -13,7 +13,7 @@ use kueue_lab_clock::Entropy;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_host::HostAddresses;
 use kueue_lab_nodes::NodePools;
-use kueue_lab_presets::SaveReview;
+use kueue_lab_presets::{ExistingObjects, SaveReview};
 
 /// Configuration of a lab.
 pub struct LabConfig {
@@ -33,6 +33,8 @@ pub struct LabConfig {
 pub struct LabClusterConfig {
     /// The existing cluster to run on; `None` for an embedded cluster. Then the other fields are ignored.
     pub remote: Option<RemoteCluster>,
+    /// The objects of other clients on the existing cluster, if they are listed already.
+    pub existing_objects: Option<ExistingObjects>,
     /// Loopback port for external clients, 0 for any; `None` for no listener.
     pub port: Option<u16>,
     /// The limits of requests.
@@ -133,6 +135,7 @@ impl Default for LabClusterConfig {
     fn default() -> Self {
         Self {
             remote: None,
+            existing_objects: None,
             port: None,
             request_limits: RequestLimits::default(),
             host_addresses: HostAddresses::default(),

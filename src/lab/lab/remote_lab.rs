@@ -37,12 +37,14 @@ impl RemoteLab {
         let mut start = LabStart::new(config, started)?;
         start.kueue.config.worker_clients = Arc::new(NetworkClients);
         start.kueue.config.upstream_latency = UpstreamLatency::NONE;
+        let existing = start.config.cluster.existing_objects.take();
         // An invalid preset must not leave a partial installation behind.
         let presets = &start.config.presets;
         if let Some(preset) = &presets.active {
             let (client, base) = (remote.client(), &start.kueue.base);
             validate_preset(
                 &client,
+                existing,
                 &presets.folder,
                 preset,
                 base,

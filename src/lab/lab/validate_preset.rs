@@ -9,9 +9,10 @@ use crate::LabError;
 use crate::preflight::PreflightError;
 
 /// Rejects a preset with errors, if it `must_be_valid`, and one with an object that the cluster has from another client
-/// with other fields.
+/// with other fields. The objects of other clients are `existing`, or are listed.
 pub(crate) async fn validate_preset(
     client: &Client,
+    existing: Option<ExistingObjects>,
     folder: &Path,
     name: &str,
     base: &BaseConfiguration,
@@ -24,8 +25,13 @@ pub(crate) async fn validate_preset(
     if !errors.is_empty() {
         return Err(StartError::Invalid(errors).into());
     }
-    let existing = ExistingObjects::list(client).await;
-    let existing = existing.map_err(PreflightError::existing_objects)?;
+    let existing = match existing {
+        Some(existing) => existing,
+        None => {
+            let listed = ExistingObjects::list(client).await;
+            listed.map_err(PreflightError::existing_objects)?
+        }
+    };
     let conflicts = existing.conflicts(&checked.manifests);
     match conflicts.is_empty() {
         true => Ok(()),
