@@ -6,6 +6,7 @@
 mod connection;
 mod connections;
 mod counts;
+mod custom_resource_cost;
 mod decoders;
 mod expensive_requests;
 mod host_addresses;
