@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use kueue_lab_explain::{ClusterExplainer, settings};
+use kueue_lab_explain::ClusterExplainer;
 use serde::Serialize;
 
 use crate::cli::config::ConfigPurpose;
@@ -107,9 +107,9 @@ impl CommonArgs {
             None => config::configuration_or_note(&client).await?,
         };
         let explainer = ClusterExplainer {
-            config: settings(kueue.as_ref()).engine(),
             now: lab_or_real_time(&client).await,
             asks_lab: self.config.is_none(),
+            kueue,
             client,
         };
         Ok((explainer, context.namespace().to_owned()))

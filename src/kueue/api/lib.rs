@@ -18,7 +18,7 @@ mod go_encoding;
 mod list_names;
 pub mod load;
 mod meta_validation;
-pub mod preemption_message;
+pub mod preemption_policy;
 mod problem;
 pub mod provisioning_request;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kueue_lab_api::constants::{event, quota_reserved};
-use kueue_lab_api::preemption_message::PreemptionMessage;
+use kueue_lab_reason::PreemptionMessage;
 
 use crate::detector::LoopDetector;
 use crate::scheduling_loop::SchedulingLoop;

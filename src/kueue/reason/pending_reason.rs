@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::resources::{Amount, FlavorName, ResourceName};
-use crate::{FlavorReason, InadmissibleCause, PreemptionShortageReason, TasFailure};
+use crate::{
+    FlavorReason, InadmissibleCause, InadmissibleState, PreemptionShortageReason, TasFailure,
+};
 
 /// Why a pending workload is not admitted: why no cycle evaluates it, or what it lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +81,11 @@ pub enum PendingReason {
         /// The workloads before it in its queue.
         #[serde(skip_serializing_if = "Option::is_none")]
         behind: Option<WorkloadsAhead>,
+    },
+    /// It would fit now, but no cycle evaluates it until an event requeues it.
+    AwaitsRequeue {
+        /// Since when, and which events.
+        inadmissible: InadmissibleState,
     },
     /// It fits once preempted workloads release their quota.
     DeferredFit,

@@ -58,6 +58,7 @@ impl PendingReason {
             | PendingReason::NotRequeued { .. } => PendingVerdictKind::Held,
             PendingReason::RequeueBackoff { .. }
             | PendingReason::Fits { .. }
+            | PendingReason::AwaitsRequeue { .. }
             | PendingReason::DeferredFit
             | PendingReason::NeedsPreemption { .. }
             | PendingReason::PendingPreemption { .. }

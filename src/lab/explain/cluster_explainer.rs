@@ -5,17 +5,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::ListParams;
+use kueue_lab_api::config::LoadedConfiguration;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 use kueue_lab_controller_runtime::Api;
 use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::engine::ClusterQueueExplanation;
+use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_preemption_loops::SchedulingLoop;
 
+use super::cluster_configuration::settings;
 use super::cluster_queue_text;
 use super::explain_error::ExplainError;
 use super::explain_preemption::{ExplainedPreemption, explain_preemption};
 use super::explain_workload::{WorkloadReport, explain_live, explain_loaded, loop_of};
 use super::find_workload::find_workload;
+use super::jobs_without_workload::job_without_workload;
 use super::live_explanations::LiveExplanations;
 use super::load_engine::load_engine;
 
@@ -23,8 +27,8 @@ use super::load_engine::load_engine;
 pub struct ClusterExplainer {
     /// The cluster.
     pub client: Client,
-    /// The configuration of an engine with a copy of the objects.
-    pub config: EngineConfig,
+    /// Kueue's configuration, of an engine with a copy of the objects too; `None` for the default one.
+    pub kueue: Option<LoadedConfiguration>,
     /// The time of the cluster.
     pub now: Timestamp,
     /// Whether the engine of a running lab is asked; without, a copy always decides.
@@ -60,9 +64,9 @@ impl ClusterExplainer {
         if let Some(report) = self.live_workload(namespace, name).await? {
             return Ok(report);
         }
-        let mut engine = load_engine(&self.client, self.config.clone(), self.now).await?;
+        let mut engine = load_engine(&self.client, self.config(), self.now).await?;
         let workloads: Vec<_> = engine.workloads().cloned().collect();
-        let key = find_workload(&self.client, &workloads, namespace, name).await?;
+        let key = self.find(&workloads, namespace, name).await?;
         explain_loaded(&self.client, &mut engine, self.now, &key).await
     }
 
@@ -79,7 +83,7 @@ impl ClusterExplainer {
         if let Some(report) = self.live_cluster_queue(name).await? {
             return Ok(report);
         }
-        let mut engine = load_engine(&self.client, self.config.clone(), self.now).await?;
+        let mut engine = load_engine(&self.client, self.config(), self.now).await?;
         let Some(explained) = engine.explain_cluster_queue(name, self.now) else {
             let queues = engine.cache().cluster_queues();
             let mut known: Vec<String> = queues.map(|queue| queue.name.to_string()).collect();
@@ -102,13 +106,38 @@ impl ClusterExplainer {
         namespace: &str,
         name: &str,
     ) -> Result<ExplainedPreemption, ExplainError> {
-        let mut engine = load_engine(&self.client, self.config.clone(), self.now).await?;
+        let mut engine = load_engine(&self.client, self.config(), self.now).await?;
         let mut explained =
             explain_preemption(&self.client, &mut engine, self.now, namespace, name).await?;
         if let Some(live) = self.live().await {
             explained.decide_by(&live).await?;
         }
         Ok(explained)
+    }
+
+    fn config(&self) -> EngineConfig {
+        settings(self.kueue.as_ref()).engine()
+    }
+
+    /// The Workload with a name, or that of the job or Pod with it.
+    async fn find(
+        &self,
+        workloads: &[Arc<Workload>],
+        namespace: &str,
+        name: &str,
+    ) -> Result<WorkloadKey, ExplainError> {
+        let found = find_workload(&self.client, workloads, namespace, name).await;
+        let Err(ExplainError::NoWorkload { .. }) = found else {
+            return found;
+        };
+        let kueue = self.kueue.as_ref().map(|kueue| kueue.configuration.clone());
+        let configuration = kueue.unwrap_or_default();
+        let client = &self.client;
+        let job = job_without_workload(client, &configuration, workloads, namespace, name).await;
+        match job {
+            Some(job) => Err(ExplainError::JobWithoutWorkload(job)),
+            None => found,
+        }
     }
 
     /// The explanations of a running lab.
@@ -133,7 +162,7 @@ impl ClusterExplainer {
             return Ok(None);
         };
         let workloads: Vec<_> = listed.items.into_iter().map(Arc::new).collect();
-        let key = find_workload(&self.client, &workloads, namespace, name).await?;
+        let key = self.find(&workloads, namespace, name).await?;
         explain_live(&self.client, &live, &key).await
     }
 

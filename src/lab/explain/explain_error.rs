@@ -3,6 +3,8 @@
 use kueue_lab_cluster::request_error_message;
 use kueue_lab_engine::workload::WorkloadKey;
 
+use super::jobs_without_workload::JobWithoutWorkload;
+
 /// The error of an explanation.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
@@ -32,6 +34,9 @@ pub enum ExplainError {
         /// The name.
         name: String,
     },
+    /// The job with this name has no Workload.
+    #[error("Kueue creates no Workload for {}: {}", .0.object, .0.reason)]
+    JobWithoutWorkload(JobWithoutWorkload),
     /// No ClusterQueue has this name.
     #[error("there is no ClusterQueue {name:?}; {}", known_text(.known))]
     NoClusterQueue {

@@ -14,12 +14,13 @@ use super::find_workload::find_workload;
 use super::live_explanations::LiveExplanations;
 use super::preemption_text;
 use kueue_lab_api::constants as c;
-use kueue_lab_api::preemption_message::{CANDIDATES_ANNOTATION, PreemptionMessage};
+use kueue_lab_api::preemption_policy::CANDIDATES_ANNOTATION;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::cycle::RecordedCandidates;
 use kueue_lab_engine::engine::Explanation;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
+use kueue_lab_reason::PreemptionMessage;
 
 /// The longest time between the condition and the Event of one preemption.
 const SAME: SignedDuration = SignedDuration::from_secs(10);
@@ -270,8 +271,8 @@ fn preemption(
         policy: policy.unwrap_or_default(),
         preemptor_path: parsed.preemptor_path,
         preemptee_path: parsed.victim_path,
-        preemptor_priority: parsed.preemptor_priority,
-        preemptee_priority: parsed.victim_priority,
+        preemptor_priority: parsed.preemptor_priority.map(|p| p.effective),
+        preemptee_priority: parsed.victim_priority.map(|p| p.effective),
         candidates: None,
     })
 }

@@ -11,6 +11,7 @@ use super::explain_error::ExplainError;
 use super::live_explanations::LiveExplanations;
 use super::load_engine::load_engine;
 use super::text;
+use super::workload_notes::{WorkloadNote, workload_notes};
 use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::Engine;
@@ -28,6 +29,8 @@ pub struct WorkloadReport {
     pub explained: ExplainedWorkload,
     /// Whether the engine of the controller explains it, and not one with a copy of the objects.
     pub is_live: bool,
+    /// What the decision does not show.
+    pub notes: Vec<WorkloadNote>,
 }
 
 impl WorkloadReport {
@@ -52,6 +55,7 @@ pub(super) async fn explain_loaded(
     let workload = engine.workload(key).map(|wl| Workload::clone(wl));
     match explained.zip(workload) {
         Some((explained, workload)) => Ok(WorkloadReport {
+            notes: workload_notes(client, &workload).await,
             workload,
             explained,
             is_live: false,
@@ -75,8 +79,10 @@ pub(super) async fn explain_live(
     let api: Api<Workload> = Api::namespaced(client.clone(), key.namespace());
     let workload = api.get_opt(key.name()).await;
     let workload = workload.map_err(|error| ExplainError::of_request(&error))?;
+    let workload = workload.ok_or_else(|| deleted(key))?;
     Ok(Some(WorkloadReport {
-        workload: workload.ok_or_else(|| deleted(key))?,
+        notes: workload_notes(client, &workload).await,
+        workload,
         explained,
         is_live: true,
     }))
@@ -113,6 +119,7 @@ pub async fn explain_text_of_controller(
         return Err(deleted(key));
     };
     let report = WorkloadReport {
+        notes: workload_notes(client, &workload).await,
         workload: Workload::clone(&workload),
         explained,
         is_live: true,

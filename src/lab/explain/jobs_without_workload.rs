@@ -1,5 +1,11 @@
 //! Jobs without a Workload, with the reasons.
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::discovery::pinned_kind;
 use kube::{Api, Client};
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
 use kueue_lab_api::constants::{
@@ -45,6 +51,91 @@ pub async fn no_workload_reason(
     })
 }
 
+/// The job with a name that has no Workload, and why; `None` if there is no such job, or it cannot be read. `workloads`
+/// are those of the cluster.
+pub(super) async fn job_without_workload(
+    client: &Client,
+    configuration: &Configuration,
+    workloads: &[Arc<Workload>],
+    namespace: &str,
+    name: &str,
+) -> Option<JobWithoutWorkload> {
+    for framework in FRAMEWORKS {
+        let Some(object) = job(client, framework, namespace, name).await else {
+            continue;
+        };
+        let classes = priority_classes(client).await;
+        let why = reason(&object, &classes, Some(configuration))
+            .or_else(|| foreign_workload(&object, workloads));
+        let why = match why {
+            Some(why) => why,
+            None => {
+                let pods = pods_of(client, namespace).await;
+                incomplete_group(&object, &pods, &[]).unwrap_or_else(|| {
+                    format!(
+                        "its namespace {namespace} must be managed by Kueue, and Kueue has to run"
+                    )
+                })
+            }
+        };
+        return Some(JobWithoutWorkload {
+            object: named(&object)?,
+            reason: why,
+        });
+    }
+    None
+}
+
+/// A job of an integration, with its kind.
+async fn job(client: &Client, framework: &Framework, namespace: &str, name: &str) -> Option<Value> {
+    let resource = match framework.group {
+        "" => {
+            let kind = GroupVersionKind::gvk("", "v1", framework.kind);
+            pinned_kind(client, &kind).await.ok()?.0
+        }
+        group => {
+            let group = kube::discovery::group(client, group).await.ok()?;
+            group.recommended_kind(framework.kind)?.0
+        }
+    };
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    let object = api.get_opt(name).await.ok()??;
+    let mut object = serde_json::to_value(object).ok()?;
+    object["apiVersion"] = resource.api_version.into();
+    object["kind"] = framework.kind.into();
+    Some(object)
+}
+
+/// The pods of a namespace; none without the right to list them.
+async fn pods_of(client: &Client, namespace: &str) -> Vec<Value> {
+    let pods: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<Pod>(&()));
+    let listed = pods.list(&Default::default()).await;
+    let pods = listed.map_or_else(|_| Vec::new(), |listed| listed.items);
+    let pods = pods.into_iter().map(serde_json::to_value);
+    pods.filter_map(Result::ok).collect()
+}
+
+/// The reason that a job has no Workload because one with the name is of another.
+fn foreign_workload(object: &Value, workloads: &[Arc<Workload>]) -> Option<String> {
+    let metadata = &object["metadata"];
+    let group = metadata["labels"][POD_GROUP_NAME_LABEL].as_str()?;
+    let namespace = metadata["namespace"].as_str();
+    let foreign = workloads.iter().find(|wl| {
+        wl.metadata.name.as_deref() == Some(group)
+            && wl.metadata.namespace.as_deref() == namespace
+            && !has_workload(object, std::slice::from_ref(*wl))
+    })?;
+    let owners = foreign.metadata.owner_references.iter().flatten();
+    let owner = owners
+        .map(|owner| format!(" of {} {}", owner.kind, owner.name))
+        .next();
+    let owner = owner.unwrap_or_default();
+    Some(format!(
+        "there is a Workload {group}{owner}, which has the name of its pod group"
+    ))
+}
+
 /// The jobs among objects that have no Workload among these. Other objects, such as ConfigMaps, have none.
 pub async fn jobs_without_workload(
     client: &Client,
@@ -76,10 +167,11 @@ async fn priority_classes(client: &Client) -> Vec<String> {
 }
 
 /// Whether an object owns one of these Workloads.
-fn has_workload(object: &Value, workloads: &[Workload]) -> bool {
+fn has_workload(object: &Value, workloads: &[impl Borrow<Workload>]) -> bool {
     let metadata = &object["metadata"];
     let namespace = metadata["namespace"].as_str();
     workloads.iter().any(|wl| {
+        let wl: &Workload = wl.borrow();
         let mut owners = wl.metadata.owner_references.iter().flatten();
         wl.metadata.namespace.as_deref() == namespace
             && owners.any(|owner| object["kind"] == owner.kind && metadata["name"] == owner.name)

@@ -19,6 +19,7 @@ mod live_explanations;
 mod load_engine;
 mod preemption_text;
 mod text;
+mod workload_notes;
 
 pub use admission_text::admission_lines;
 pub use cluster_configuration::{
@@ -33,3 +34,4 @@ pub use jobs_without_workload::{
     JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
 };
 pub use load_engine::{load_engine, load_engine_from};
+pub use workload_notes::WorkloadNote;

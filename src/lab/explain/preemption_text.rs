@@ -86,7 +86,7 @@ fn described(out: &mut String, preemption: &Preemption, workload: &str) {
             recorded.count
         ),
     };
-    candidates(out, 2, &title, listed);
+    candidates(out, 2, &title, listed, None);
 }
 
 /// The latest preemptor, while it is pending.

@@ -8,11 +8,11 @@ use kueue_lab_api::v1beta2::{CheckState, Workload};
 use kueue_lab_engine::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
 use kueue_lab_engine::engine::{Explanation, PendingState};
 use kueue_lab_engine::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
-use kueue_lab_engine::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
+use kueue_lab_engine::preemption::SharesCompared;
 use kueue_lab_engine::resources::{Requests, ResourceFormatter, ResourceName};
 use kueue_lab_engine::workload::predicates;
 use kueue_lab_preemption_loops::SchedulingLoop;
-use kueue_lab_reason::FlavorReason;
+use kueue_lab_reason::{FlavorReason, PreemptionShortageReason};
 
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
@@ -34,6 +34,9 @@ pub(super) fn render(report: &WorkloadReport, found: Option<&SchedulingLoop>) ->
         line(&mut out, 1, &format!("loop      {found}"));
         line(&mut out, 6, found.remedy());
     }
+    for note in &report.notes {
+        line(&mut out, 1, &format!("note      {note}"));
+    }
     let formatter = ResourceFormatter::default();
     if let Some(blocker) = &explanation.blocker {
         line(
@@ -41,6 +44,17 @@ pub(super) fn render(report: &WorkloadReport, found: Option<&SchedulingLoop>) ->
             0,
             &format!("Not nominated: {}", blocker.cause.message(&formatter)),
         );
+    }
+    if !explanation.shortfalls.is_empty() {
+        line(&mut out, 0, "Missing quota");
+    }
+    for shortfall in &explanation.shortfalls {
+        let text = shortfall.text(&formatter);
+        let pod_set = match workload.spec.pod_sets.len() {
+            0 | 1 => String::new(),
+            _ => format!("pod set {}: ", shortfall.pod_set),
+        };
+        line(&mut out, 1, &format!("{pod_set}{text}"));
     }
     if !changes.admitting_changes.is_empty() {
         line(&mut out, 0, "Changes that admit it, each alone");
@@ -126,10 +140,13 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
         };
     }
     let pending_state = match explanation.pending_state {
-        Some(PendingState::Active) => "active",
-        Some(PendingState::Inadmissible) => "inadmissible until an event requeues it",
-        Some(PendingState::Inflight) => "in the scheduling cycle",
-        None => "in no queue",
+        Some(PendingState::Active) => "active".to_owned(),
+        Some(PendingState::Inadmissible) => match &explanation.inadmissible {
+            Some(inadmissible) => inadmissible.to_string(),
+            None => "inadmissible until an event requeues it".to_owned(),
+        },
+        Some(PendingState::Inflight) => "in the scheduling cycle".to_owned(),
+        None => "in no queue".to_owned(),
     };
     match explanation.position {
         Some(position) => format!("pending, position {}, {pending_state}", position + 1),
@@ -205,7 +222,7 @@ pub(super) fn nomination(out: &mut String, decision: &Decision) {
     }
     let (listed, count) = (&decision.candidates, decision.candidate_count);
     let all = format!("{count} preemption candidates, in order:");
-    candidates(out, 1, &all, listed);
+    candidates(out, 1, &all, listed, decision.shortage.as_ref());
     if count > MAX_CANDIDATES {
         let more = count - MAX_CANDIDATES;
         line(out, 2, &format!("and {more} more; -o json lists all"));
@@ -219,7 +236,7 @@ fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
         victim.workload, victim.cluster_queue, victim.priority
     );
     if let Some(variant) = victim.variant {
-        let _ = write!(text, "; {}", preemption_variant(variant));
+        let _ = write!(text, "; {}", variant.text());
     }
     if let Some(index) = victim.candidate_index {
         let _ = write!(text, "; candidate {} of {candidates}", index + 1);
@@ -228,12 +245,13 @@ fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
     shares(out, 2, victim.shares.as_ref());
 }
 
-/// The first candidates of a preemption below a title.
+/// The first candidates of a preemption below a title, with what their preemption does not free.
 pub(super) fn candidates(
     out: &mut String,
     depth: usize,
     title: &str,
     listed: &[CandidateDecision],
+    shortage: Option<&PreemptionShortageReason>,
 ) {
     if listed.is_empty() {
         return;
@@ -249,8 +267,8 @@ pub(super) fn candidates(
                 c.workload,
                 c.cluster_queue,
                 c.priority,
-                preemption_variant(c.variant),
-                candidate_outcome(c.outcome)
+                c.variant.text(),
+                c.outcome.text(shortage, &ResourceFormatter::default())
             ),
         );
         shares(out, depth + 2, c.shares.as_ref());
@@ -375,29 +393,6 @@ fn amounts(requests: &Requests) -> String {
     match each.is_empty() {
         true => "none".into(),
         false => each.join(", "),
-    }
-}
-
-fn preemption_variant(variant: PreemptionVariant) -> &'static str {
-    match variant {
-        PreemptionVariant::WithinClusterQueue => "within the ClusterQueue",
-        PreemptionVariant::HierarchicalReclaim => "hierarchical reclaim",
-        PreemptionVariant::ReclaimWithoutBorrowing => "reclaim from a borrowing ClusterQueue",
-        PreemptionVariant::ReclaimWhileBorrowing => {
-            "reclaim while borrowing, its priority is low enough"
-        }
-        PreemptionVariant::FairSharing => "fair sharing with a borrowing ClusterQueue",
-    }
-}
-
-fn candidate_outcome(outcome: CandidateOutcome) -> &'static str {
-    match outcome {
-        CandidateOutcome::Victim => "preempted",
-        CandidateOutcome::Spared => "not needed, the other targets suffice",
-        CandidateOutcome::Insufficient => "not preempted, all of them together do not suffice",
-        CandidateOutcome::NotAllowed => "not a candidate at its evaluation",
-        CandidateOutcome::ShareTooLow => "the share of its ClusterQueue is too low",
-        CandidateOutcome::NotReached => "not evaluated",
     }
 }
 

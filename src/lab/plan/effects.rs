@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use kueue_lab_api::preemption_message::preemptor_uid;
 use kueue_lab_json::ValueExt;
+use kueue_lab_reason::preemptor_uid;
 use serde::Serialize;
 use serde_json::Value;
 

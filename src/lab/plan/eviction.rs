@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kueue_lab_api::constants as c;
-use kueue_lab_api::preemption_message::PreemptionMessage;
 use kueue_lab_json::ValueExt;
+use kueue_lab_reason::PreemptionMessage;
 use serde_json::Value;
 
 /// The beginning of the message of a condition that was reset when quota was reserved again.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::glob::matches_job;
 use super::job_template::DEFAULT_NAMESPACE;
-use kueue_lab_api::preemption_message::{PreemptionMessage, preemptor_uid};
 use kueue_lab_json::ValueExt;
+use kueue_lab_reason::{PreemptionMessage, preemptor_uid};
 
 /// The Workloads of a scenario, also deleted ones, in the order of their creation.
 #[derive(Debug, Default)]

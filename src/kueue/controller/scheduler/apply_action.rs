@@ -9,7 +9,7 @@ use crate::event_recorder::EventSpec;
 use crate::workload_patching::{self, StatusApplyMode};
 use crate::{ControllerContext, MetricEvent};
 use kueue_lab_api::constants as c;
-use kueue_lab_api::preemption_message::CANDIDATES_ANNOTATION;
+use kueue_lab_api::preemption_policy::CANDIDATES_ANNOTATION;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_controller_runtime::object_reference;

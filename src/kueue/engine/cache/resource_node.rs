@@ -299,6 +299,12 @@ impl ResourceNode {
         self.flavor_resources.iter().map(|c| (c.fr, c.usage))
     }
 
+    /// The part of the subtree quota of a flavor resource that is not lent to the parent.
+    pub(crate) fn local_quota(&self, fr: FlavorResourceId) -> Amount {
+        self.flavor_resource(fr)
+            .map_or(Amount::ZERO, |c| c.local_quota)
+    }
+
     /// The unused local quota of a flavor resource.
     pub(crate) fn local_available(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)

@@ -141,6 +141,8 @@ pub struct Decision {
     pub cluster_queue: Arc<str>,
     /// The number of the cycle.
     pub cycle: i64,
+    /// The time of the cycle.
+    pub at: Timestamp,
     /// The status of its entry.
     pub status: EntryStatus,
     /// The assignment mode; none when no flavors were assigned.
@@ -190,6 +192,7 @@ impl Decision {
             local_queue: info.local_queue.clone(),
             cluster_queue: info.cluster_queue.clone(),
             cycle,
+            at: snapshot.now,
             status: entry.status,
             mode: entry.processed.then(|| assignment.mode()),
             borrowing: assignment.borrowing,

@@ -6,28 +6,7 @@ use std::sync::Arc;
 use super::Engine;
 use crate::cache::{HierarchyNodeId, HierarchyNodeKind, Quota};
 use crate::resources::{Amount, FlavorResource, FlavorResourceId};
-
-/// A field of the quota of a resource in a flavor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuotaField {
-    /// `nominalQuota`.
-    NominalQuota,
-    /// `borrowingLimit`.
-    BorrowingLimit,
-    /// `lendingLimit`.
-    LendingLimit,
-}
-
-impl QuotaField {
-    /// The name of the field.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NominalQuota => "nominalQuota",
-            Self::BorrowingLimit => "borrowingLimit",
-            Self::LendingLimit => "lendingLimit",
-        }
-    }
-}
+use kueue_lab_reason::QuotaField;
 
 /// A quota or limit that is used completely.
 #[derive(Clone, Debug, PartialEq, Eq)]

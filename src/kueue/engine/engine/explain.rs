@@ -16,7 +16,9 @@ use crate::queue::Head;
 use crate::workload::{
     AssignmentClusterQueueState, Info, WorkloadKey, adjust_resources, predicates,
 };
-use kueue_lab_reason::{InadmissibleCause, PendingReason, PendingVerdict};
+use kueue_lab_reason::{
+    InadmissibleCause, InadmissibleState, PendingReason, PendingVerdict, QuotaShortfall,
+};
 
 /// The most cycles in which flavors are tried.
 const MAX_CYCLES: usize = 64;
@@ -35,6 +37,9 @@ pub struct Explanation {
     pub verdict: Option<PendingVerdict>,
     /// Its state in the queues.
     pub pending_state: Option<PendingState>,
+    /// Since when it is inadmissible, and the events that requeue it; none of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inadmissible: Option<InadmissibleState>,
     /// Its position among the pending workloads of its ClusterQueue, from 0.
     pub position: Option<usize>,
     /// The reason that its queue makes it inadmissible.
@@ -43,6 +48,9 @@ pub struct Explanation {
     pub last: Option<Arc<Decision>>,
     /// The decision of a cycle with it as the only head; none when it reserves quota.
     pub now: Option<Decision>,
+    /// The quota that it lacks in each flavor, with the quotas and limits that cause it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<QuotaShortfall>,
 }
 
 /// The order of the pending workloads of ClusterQueues, computed once for each. It is valid until a
@@ -138,16 +146,24 @@ impl Engine {
             };
             engine.dry_run_until_fit(info, now)
         });
+        let inadmissible = queue
+            .as_ref()
+            .and_then(|queue| self.inadmissible_state(&wl, queue, now));
+        let shortfalls = decision_as_head
+            .as_ref()
+            .map_or_else(Vec::new, |decision| self.quota_shortfalls(decision));
         let mut explanation = Explanation {
             workload: key.clone(),
             cluster_queue: queue,
             priority,
             verdict: None,
             pending_state: self.pending_state(key),
+            inadmissible,
             position,
             blocker: self.queue_inadmissible_reason(&wl).filter(|_| waits),
             last: self.decisions.get(key).cloned(),
             now: decision_as_head,
+            shortfalls,
         };
         explanation.verdict = match dra_inadmissible_message {
             Some(message) if wl.spec.is_active() => {

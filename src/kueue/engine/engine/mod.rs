@@ -11,6 +11,7 @@ mod exhausted_limits;
 mod explain;
 mod explain_cluster_queue;
 mod flavor_events;
+mod inadmissible_state;
 mod limit_range_events;
 mod metric_queries;
 mod namespace_events;
@@ -23,6 +24,7 @@ mod queries;
 mod queue_events;
 mod quota_limits;
 mod quota_reserved_condition;
+mod quota_shortfalls;
 mod quota_slots;
 mod schedule;
 mod skipped_cycles;
@@ -33,13 +35,13 @@ mod timers;
 mod workload_events;
 
 pub use afs::ConsumedUsage;
-pub use exhausted_limits::{ExhaustedLimit, QuotaField};
+pub use exhausted_limits::ExhaustedLimit;
 pub use explain::{Explanation, PendingOrder};
 pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortCycle, CohortQuota, ExplainedQuota, PendingInQueue,
     QuotaHolder,
 };
-pub use kueue_lab_reason::{PendingVerdict, PendingVerdictKind};
+pub use kueue_lab_reason::{PendingVerdict, PendingVerdictKind, QuotaField};
 pub use metric_queries::PendingBreakdown;
 pub use object_change::{DeletedObject, EngineObject, ObjectChange};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};

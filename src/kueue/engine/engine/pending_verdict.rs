@@ -147,9 +147,12 @@ impl Engine {
         let skipped = last.filter(|last| last.status == EntryStatus::Skipped);
         let skipped = skipped.and_then(|last| last.inadmissible.cause.clone());
         Some(match decision.mode {
-            Some(FlavorAssignmentMode::Fit) => match skipped {
-                Some(cause) if behind.is_none() => PendingReason::Evaluated { cause },
-                _ => PendingReason::Fits { behind },
+            Some(FlavorAssignmentMode::Fit) => match (skipped, &explanation.inadmissible) {
+                (_, Some(inadmissible)) => PendingReason::AwaitsRequeue {
+                    inadmissible: inadmissible.clone(),
+                },
+                (Some(cause), None) if behind.is_none() => PendingReason::Evaluated { cause },
+                (_, None) => PendingReason::Fits { behind },
             },
             Some(FlavorAssignmentMode::DeferredFit) => PendingReason::DeferredFit,
             Some(FlavorAssignmentMode::Preempt) if !decision.victims.is_empty() => {

@@ -3,11 +3,11 @@
 
 use super::event::{Event, EventType};
 use crate::feature_gates::Gates;
-use crate::preemption::PreemptionReason;
 use crate::workload::ordering::{base_priority, effective_priority};
 use crate::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_reason::{MessagePriority, PreemptionMessage, PreemptionReason};
 
 /// The data of a preemption's messages. Empty paths are unknown.
 #[derive(Clone, Copy, Debug)]
@@ -26,45 +26,41 @@ pub struct PreemptionMessages<'a> {
     pub reason: Option<PreemptionReason>,
 }
 
-fn or_unknown(text: &str) -> &str {
-    if text.is_empty() { "UNKNOWN" } else { text }
-}
-
-fn job_uid(wl: &Workload) -> &str {
-    predicates::label(wl, c::JOB_UID_LABEL).unwrap_or_default()
-}
-
-fn priorities(wl: &Workload, gates: &Gates) -> String {
-    let (effective, base) = (effective_priority(wl, gates), base_priority(wl));
-    let boost = effective - i64::from(base);
-    format!("{effective} (base: {base}, boost: {boost})")
+fn priority(wl: &Workload, gates: &Gates) -> MessagePriority {
+    MessagePriority {
+        effective: effective_priority(wl, gates),
+        base: base_priority(wl),
+    }
 }
 
 impl PreemptionMessages<'_> {
     /// The message of the preempted workload's conditions.
     pub fn message(&self) -> String {
-        format!(
-            "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
-            or_unknown(predicates::uid(self.preemptor)),
-            or_unknown(job_uid(self.preemptor)),
-            self.reason
-                .map_or("UNKNOWN", PreemptionReason::human_readable),
-            or_unknown(self.preemptor_path),
-            or_unknown(self.victim_path),
-        )
+        self.value().message()
     }
 
-    fn priorities(&self, gates: &Gates) -> String {
-        format!(
-            "preemptor effective priority: {}; preemptee effective priority: {}",
-            priorities(self.preemptor, gates),
-            priorities(self.victim, gates),
-        )
+    fn value(&self) -> PreemptionMessage {
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let reason = self.reason.map(PreemptionReason::human_readable);
+        PreemptionMessage {
+            preemptor: known(predicates::uid(self.preemptor)),
+            preemptor_job: predicates::label(self.preemptor, c::JOB_UID_LABEL).and_then(known),
+            cause_text: reason.unwrap_or_default().to_owned(),
+            preemptor_path: self.preemptor_path.to_owned(),
+            victim_path: self.victim_path.to_owned(),
+            preemptor_priority: None,
+            victim_priority: None,
+        }
     }
 
     /// The Event on the preempted workload.
     pub(crate) fn victim_event(&self, gates: &Gates) -> Event {
-        let message = format!("{}; {}", self.message(), self.priorities(gates));
+        let value = PreemptionMessage {
+            preemptor_priority: Some(priority(self.preemptor, gates)),
+            victim_priority: Some(priority(self.victim, gates)),
+            ..self.value()
+        };
+        let message = value.message();
         let uid = predicates::uid(self.victim);
         let key = predicates::key(self.victim);
         Event::new(key, uid, EventType::Normal, c::event::PREEMPTED, message)
@@ -77,7 +73,10 @@ impl PreemptionMessages<'_> {
             object_ref(self.victim),
             predicates::uid(self.victim),
             self.victim_queue,
-            self.priorities(gates),
+            PreemptionMessage::priorities_text(
+                priority(self.preemptor, gates),
+                priority(self.victim, gates),
+            ),
         );
         let uid = predicates::uid(self.preemptor);
         let key = predicates::key(self.preemptor);

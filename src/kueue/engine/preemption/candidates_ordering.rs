@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use jiff::Timestamp;
 
-use super::target::PreemptionVariant;
+use super::PreemptionVariant;
 use crate::cache::{CachedWorkload, HierarchyNodeId, WorkloadIndex};
 use crate::snapshot_transaction::SnapshotTransaction;
 

@@ -8,7 +8,8 @@ use super::candidates_ordering::{Candidate, sort_candidates};
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot};
-use super::target::{CandidateOutcome, PreemptionReason, PreemptionVariant, Target, Victims};
+use super::target::{Target, Victims};
+use super::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
 use crate::snapshot_transaction::SnapshotTransaction;
 

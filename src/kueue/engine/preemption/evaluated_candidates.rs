@@ -2,10 +2,9 @@
 //!
 //! Candidates are named by their position in the order of the search.
 
+use super::CandidateOutcome;
 use super::candidates_ordering::Candidate;
-use super::target::{
-    CandidateOutcome, EvaluatedCandidate, PreemptionShortage, SharesCompared, Target, Victims,
-};
+use super::target::{EvaluatedCandidate, PreemptionShortage, SharesCompared, Target, Victims};
 
 /// The candidates of a search in order, each with its outcome so far.
 #[derive(Default)]

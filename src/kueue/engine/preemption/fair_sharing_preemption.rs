@@ -4,10 +4,9 @@ use super::candidates_ordering::{Candidate, sort_candidates};
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot};
-use super::target::{
-    CandidateOutcome, PreemptionReason, PreemptionVariant, SharesCompared, Target, Victims,
-};
+use super::target::{SharesCompared, Target, Victims};
 use super::target_cluster_queue_ordering::TargetClusterQueueOrdering;
+use super::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 use crate::cache::{Drs, HierarchyNodeId, PreemptionPolicy, WorkloadIndex};
 use crate::config::PreemptionStrategy;
 use crate::snapshot_transaction::SnapshotTransaction;

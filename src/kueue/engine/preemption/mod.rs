@@ -17,8 +17,8 @@ pub use candidates_ordering::{Candidate, sort_candidates};
 pub use preemption_oracle::Oracle;
 pub(crate) use preemption_policy::{PreemptorRank, least_preemptor_rank, preemptor_rank};
 
+pub use kueue_lab_reason::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 pub use preemption_search::PreemptionSearch;
 pub use target::{
-    CandidateOutcome, EvaluatedCandidate, FlavorResourceShortage, PreemptionReason,
-    PreemptionShortage, PreemptionVariant, SharesCompared, Target, Victims,
+    EvaluatedCandidate, FlavorResourceShortage, PreemptionShortage, SharesCompared, Target, Victims,
 };

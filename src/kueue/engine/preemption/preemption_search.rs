@@ -1,10 +1,11 @@
 //! [`PreemptionSearch`]: the search for preemption targets, with the common parts of classical and
 //! fair sharing preemption.
 
+use super::CandidateOutcome;
 use super::classical_preemption;
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::fair_sharing_preemption;
-use super::target::{CandidateOutcome, FlavorResourceShortage, PreemptionShortage, Victims};
+use super::target::{FlavorResourceShortage, PreemptionShortage, Victims};
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
 use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities};

@@ -7,44 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
 use crate::resources::{Amount, FlavorResourceId};
-use kueue_lab_api::constants::preempted as p;
-
-/// The reason of a preemption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum PreemptionReason {
-    /// Prioritization in the ClusterQueue.
-    InClusterQueue,
-    /// Reclamation of nominal quota in the cohort.
-    InCohortReclamation,
-    /// Fair sharing in the cohort.
-    InCohortFairSharing,
-    /// Reclamation in the cohort while borrowing.
-    InCohortReclaimWhileBorrowing,
-}
-
-impl PreemptionReason {
-    /// The reason of the Preempted condition.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PreemptionReason::InClusterQueue => p::IN_CLUSTER_QUEUE,
-            PreemptionReason::InCohortReclamation => p::IN_COHORT_RECLAMATION,
-            PreemptionReason::InCohortFairSharing => p::IN_COHORT_FAIR_SHARING,
-            PreemptionReason::InCohortReclaimWhileBorrowing => p::IN_COHORT_RECLAIM_WHILE_BORROWING,
-        }
-    }
-
-    /// The reason in messages.
-    pub fn human_readable(self) -> &'static str {
-        match self {
-            PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
-            PreemptionReason::InCohortReclamation => "reclamation within the cohort",
-            PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
-            PreemptionReason::InCohortReclaimWhileBorrowing => {
-                "reclamation within the cohort while borrowing"
-            }
-        }
-    }
-}
+use kueue_lab_reason::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 
 /// A preemption target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,39 +16,6 @@ pub struct Target {
     pub idx: WorkloadIndex,
     /// The reason; none for the slice that the preemptor replaces.
     pub reason: Option<PreemptionReason>,
-}
-
-/// The reason of a preemption candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PreemptionVariant {
-    /// It is in the preemptor's ClusterQueue.
-    WithinClusterQueue,
-    /// The preemptor has hierarchical advantage over it.
-    HierarchicalReclaim,
-    /// Its ClusterQueue borrows, and the preemptor's would not borrow.
-    ReclaimWithoutBorrowing,
-    /// Its ClusterQueue borrows, and its priority is low enough for a preemptor that borrows.
-    ReclaimWhileBorrowing,
-    /// Its ClusterQueue borrows, and shares are compared.
-    FairSharing,
-}
-
-/// The outcome of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CandidateOutcome {
-    /// It is a preemption target.
-    Victim,
-    /// It was a target, but was added back, since the other targets suffice.
-    Spared,
-    /// It was a target, but the preemption of all targets does not suffice.
-    Insufficient,
-    /// It was no longer valid: its ClusterQueue or cohort was within nominal quota, or the
-    /// preemptor would have borrowed.
-    NotAllowed,
-    /// The fair sharing strategies do not allow it.
-    ShareTooLow,
-    /// The workload fit before it was considered.
-    NotReached,
 }
 
 /// A preemption candidate that was evaluated.

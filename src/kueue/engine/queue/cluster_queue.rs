@@ -49,6 +49,8 @@ pub struct PendingClusterQueue {
     /// The reason that the workloads of a scheduling hash became inadmissible, since inadmissible
     /// workloads were last requeued.
     no_fit_reasons_by_hash: BTreeMap<EquivalenceHash, QuotaReservedReason>,
+    /// The time at which the workloads of a scheduling hash became inadmissible.
+    no_fit_since: BTreeMap<EquivalenceHash, Timestamp>,
     pop_cycle: i64,
     queue_inadmissible_cycle: i64,
     preemptor: Option<Preemptor>,
@@ -78,6 +80,7 @@ impl PendingClusterQueue {
             workloads: PendingWorkloads::default(),
             inflight: None,
             no_fit_reasons_by_hash: BTreeMap::new(),
+            no_fit_since: BTreeMap::new(),
             pop_cycle: 0,
             queue_inadmissible_cycle: -1,
             preemptor: None,
@@ -366,6 +369,7 @@ impl PendingClusterQueue {
         self.insert_inadmissible(info, ctx);
         if hash.is_known() && matches!(reason, R::NoFit | R::PreemptionNoCandidates) {
             self.mark_hash_inadmissible(hash, quota_reserved_reason, ctx);
+            self.no_fit_since.insert(hash, now);
         }
         true
     }
@@ -399,6 +403,18 @@ impl PendingClusterQueue {
             .copied()
     }
 
+    /// The time at which an inadmissible workload became so with those of its scheduling hash, if it did.
+    pub(crate) fn no_fit_since(&self, key: &WorkloadKey) -> Option<Timestamp> {
+        let hash = self.inadmissible(key)?.scheduling_hash;
+        self.no_fit_since.get(&hash).copied()
+    }
+
+    /// Whether the namespace selector selects a namespace.
+    pub(crate) fn selects(&self, cluster_objects: &ClusterObjects, namespace: &str) -> bool {
+        let labels = cluster_objects.namespace(namespace);
+        labels.is_some_and(|labels| self.selector.matches(labels))
+    }
+
     /// Moves inadmissible workloads to the heap, except those whose namespace does not match or
     /// whose backoff has not expired. Returns how many.
     pub fn requeue_inadmissible(
@@ -409,6 +425,7 @@ impl PendingClusterQueue {
     ) -> usize {
         self.queue_inadmissible_cycle = self.pop_cycle;
         self.no_fit_reasons_by_hash.clear();
+        self.no_fit_since.clear();
         let selector = self.selector.clone();
         let namespace_matches = |namespace: &str| {
             let labels = cluster_objects.namespace(namespace);

@@ -23,6 +23,24 @@ pub enum RequeueRequest {
     Cohort(Arc<str>),
 }
 
+impl RequeueRequest {
+    /// The request that requeues the inadmissible workloads of a ClusterQueue; none below a Cohort in a cycle.
+    pub(crate) fn of(
+        name: &Arc<str>,
+        node: HierarchyNodeId,
+        hierarchy: &CohortHierarchy,
+    ) -> Option<Self> {
+        match hierarchy.parent(node) {
+            None => Some(RequeueRequest::ClusterQueue(name.clone())),
+            Some(_) if hierarchy.has_cycle(node) => None,
+            Some(_) => {
+                let root = hierarchy[hierarchy.root(node)].name.clone();
+                Some(RequeueRequest::Cohort(root))
+            }
+        }
+    }
+}
+
 impl QueueManager {
     /// Requests that the inadmissible workloads of these ClusterQueues and their cohorts are
     /// requeued after the batch period. Cohorts in a cycle are skipped.
@@ -38,12 +56,9 @@ impl QueueManager {
                 continue;
             }
             let Some(node) = node_of(name) else { continue };
-            let target = match hierarchy.parent(node) {
-                None => RequeueRequest::ClusterQueue(name.clone()),
-                Some(_) if hierarchy.has_cycle(node) => continue,
-                Some(_) => RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone()),
-            };
-            self.add_requeue_request(target, now);
+            if let Some(target) = RequeueRequest::of(name, node, hierarchy) {
+                self.add_requeue_request(target, now);
+            }
         }
     }
 
@@ -55,6 +70,11 @@ impl QueueManager {
             .unwrap_or(Timestamp::MAX);
         let at = self.requeue_requests.entry(target).or_insert(due);
         *at = (*at).min(due);
+    }
+
+    /// The time at which a request is due, if it is pending.
+    pub(crate) fn requeue_due(&self, target: &RequeueRequest) -> Option<Timestamp> {
+        self.requeue_requests.get(target).copied()
     }
 
     /// The time at which the next request is due.

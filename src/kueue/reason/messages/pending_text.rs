@@ -77,6 +77,9 @@ impl PendingReason {
             PendingReason::Fits {
                 behind: Some(behind),
             } => format!("it fits, {behind}"),
+            PendingReason::AwaitsRequeue { inadmissible } => {
+                format!("it would fit now, but is {inadmissible}")
+            }
             PendingReason::DeferredFit => {
                 "it fits once the preempted workloads release their quota".to_owned()
             }

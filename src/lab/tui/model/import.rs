@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::events::v1 as events;
 use kueue_lab_codec::Codec;
 use serde_json::Value;
 
+use super::derived::DerivedData;
 use super::event::EventRow;
 use super::managed_job::{ManagedJob, ManagedJobRow};
 use super::node::NodeRow;
@@ -14,8 +16,8 @@ use super::pod::PodRow;
 use super::queues::{
     ClusterQueueRow, CohortRow, LocalQueueRow, ResourceFlavorRow, WorkloadPriorityClassRow,
 };
-use super::workload::WorkloadRow;
-use super::{Delta, Kind, WatchUpdate, watch_status::WatchStatus};
+use super::workload::{WorkloadRow, status_reason};
+use super::{ClusterData, Delta, Kind, ObjectKey, Row, WatchUpdate, watch_status::WatchStatus};
 use kueue_lab_api::v1beta2 as kueue;
 
 /// An object that does not match its kind.
@@ -28,6 +30,31 @@ pub struct ImportError {
     pub name: String,
     /// The error.
     pub source: serde_json::Error,
+}
+
+/// The reason of the state of each Workload among objects, as the list of Workloads has it, at a time.
+///
+/// # Errors
+/// An object cannot be decoded as its kind.
+pub fn workload_reasons(
+    objects: impl IntoIterator<Item = Value>,
+    now: Timestamp,
+) -> Result<BTreeMap<ObjectKey, String>, ImportError> {
+    let mut data = ClusterData {
+        now,
+        ..ClusterData::default()
+    };
+    for update in import_objects(objects)? {
+        data.apply(update);
+    }
+    let mut derived = DerivedData::default();
+    derived.refresh(&data);
+    let rows = data.workloads.iter();
+    let reasons = rows.map(|row| {
+        let reason = status_reason(row, &data, &derived);
+        (row.key().clone(), reason.line())
+    });
+    Ok(reasons.collect())
 }
 
 /// One replacement of each kind with the given objects. `List`s are unpacked, unknown kinds ignored.

@@ -10,7 +10,7 @@ use crate::model::queues::ClusterQueueRow;
 use crate::model::store::Store;
 use crate::model::workload::WorkloadRow;
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted};
-use kueue_lab_api::preemption_message::PreemptionMessage;
+use kueue_lab_reason::PreemptionMessage;
 
 /// The most evictions kept.
 const MAX_EVICTIONS: usize = 2_000;
@@ -79,7 +79,7 @@ impl EvictionLog {
             evicted: InvolvedWorkload {
                 uid: event.uid.clone(),
                 key: event.object.clone(),
-                priority: parsed.victim_priority,
+                priority: parsed.victim_priority.map(|p| p.effective),
                 ..InvolvedWorkload::default()
             },
             reason,
@@ -109,7 +109,7 @@ impl EvictionLog {
             uid: uid.clone(),
             cluster_queue: last_segment(&parsed.preemptor_path),
             path: parsed.preemptor_path.clone(),
-            priority: parsed.preemptor_priority,
+            priority: parsed.preemptor_priority.map(|p| p.effective),
             ..InvolvedWorkload::default()
         });
         if !parsed.victim_path.is_empty() {
@@ -170,7 +170,7 @@ fn preemption_policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> Strin
 
 fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, parsed: &PreemptionMessage) -> Eviction {
     let mut evicted = InvolvedWorkload {
-        priority: parsed.victim_priority,
+        priority: parsed.victim_priority.map(|p| p.effective),
         ..InvolvedWorkload::default()
     };
     fill_from_workload(&mut evicted, wl);
@@ -252,8 +252,8 @@ mod tests {
         assert_eq!(parsed.preemptor_path, "/team/cq-c2");
         assert_eq!(last_segment(&parsed.victim_path), "cq-c1");
         assert_eq!(
-            (parsed.preemptor_priority, parsed.victim_priority),
-            (Some(1000), Some(100))
+            [parsed.preemptor_priority, parsed.victim_priority].map(|p| p.unwrap().effective),
+            [1000, 100]
         );
         assert_eq!(
             PreemptionMessage::parse("Evicted because of rain"),

@@ -1,0 +1,166 @@
+//! [`InadmissibleState`]: since when a workload is inadmissible, and the events that requeue it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The state of a workload that no cycle evaluates until an event requeues it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InadmissibleState {
+    /// The time at which it became inadmissible; none if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The time at which it is requeued, if an event has requested it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeued_at: Option<Timestamp>,
+    /// The events that requeue it.
+    pub requeued_by: Vec<RequeueEvent>,
+}
+
+/// The ClusterQueues whose events requeue the inadmissible workloads of one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RequeueScope {
+    /// A ClusterQueue without cohort.
+    ClusterQueue(String),
+    /// All ClusterQueues below a root Cohort.
+    Cohort(String),
+}
+
+/// A kind of event that requeues an inadmissible workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum RequeueEvent {
+    /// A workload finishes, is evicted, deactivated or deleted, or needs fewer pods.
+    QuotaReleased {
+        /// Where.
+        scope: RequeueScope,
+    },
+    /// The spec of a ClusterQueue or Cohort changes.
+    QueueChanged {
+        /// Where.
+        scope: RequeueScope,
+    },
+    /// A ResourceFlavor or AdmissionCheck of the ClusterQueue changes.
+    FlavorChanged {
+        /// The ClusterQueue.
+        cluster_queue: String,
+    },
+    /// A Topology, a Node or its free capacity changes.
+    NodesChanged,
+    /// The labels of its namespace change, so that the ClusterQueue selects it.
+    NamespaceSelected {
+        /// The namespace.
+        namespace: String,
+    },
+    /// Its requeue backoff ends.
+    BackoffEnds {
+        /// The time.
+        at: Timestamp,
+    },
+    /// Its spec, reclaimable pods, or conditions Evicted and Requeued change.
+    WorkloadChanged,
+}
+
+impl std::fmt::Display for RequeueScope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RequeueScope::ClusterQueue(name) => write!(f, "ClusterQueue {name}"),
+            RequeueScope::Cohort(name) => write!(f, "cohort {name}"),
+        }
+    }
+}
+
+impl std::fmt::Display for RequeueEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RequeueEvent::QuotaReleased { scope } => {
+                write!(f, "a Workload of {scope} releases quota")
+            }
+            RequeueEvent::QueueChanged {
+                scope: RequeueScope::ClusterQueue(name),
+            } => write!(f, "ClusterQueue {name} changes"),
+            RequeueEvent::QueueChanged { scope } => {
+                write!(f, "a ClusterQueue or Cohort of {scope} changes")
+            }
+            RequeueEvent::FlavorChanged { cluster_queue } => write!(
+                f,
+                "a flavor or admission check of ClusterQueue {cluster_queue} changes"
+            ),
+            RequeueEvent::NodesChanged => f.write_str("a Node or Topology changes"),
+            RequeueEvent::NamespaceSelected { namespace } => {
+                write!(f, "the ClusterQueue selects the namespace {namespace}")
+            }
+            RequeueEvent::BackoffEnds { at } => write!(f, "its requeue backoff ends at {at}"),
+            RequeueEvent::WorkloadChanged => f.write_str("the Workload changes"),
+        }
+    }
+}
+
+impl InadmissibleState {
+    /// The events, as `a, b or c`.
+    pub fn events_text(&self) -> String {
+        let events: Vec<String> = self.requeued_by.iter().map(ToString::to_string).collect();
+        match events.split_last() {
+            None => "no event".to_owned(),
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        }
+    }
+}
+
+impl std::fmt::Display for InadmissibleState {
+    /// `inadmissible since T, requeued when …`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("inadmissible")?;
+        if let Some(since) = self.since {
+            write!(f, " since {since}")?;
+        }
+        match self.requeued_at {
+            Some(at) => write!(f, ", requeued at {at}"),
+            None => write!(f, ", requeued when {}", self.events_text()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_events_are_named_with_their_scope() {
+        let since: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let scope = RequeueScope::Cohort("all".to_owned());
+        let mut state = InadmissibleState {
+            since: Some(since),
+            requeued_at: None,
+            requeued_by: vec![
+                RequeueEvent::QuotaReleased {
+                    scope: scope.clone(),
+                },
+                RequeueEvent::QueueChanged { scope },
+                RequeueEvent::WorkloadChanged,
+            ],
+        };
+        assert_eq!(
+            state.to_string(),
+            "inadmissible since 2026-03-02T12:00:00Z, requeued when a Workload of cohort all releases quota, \
+             a ClusterQueue or Cohort of cohort all changes or the Workload changes"
+        );
+        let json = serde_json::to_string(&state).unwrap();
+        assert_eq!(
+            serde_json::from_str::<InadmissibleState>(&json).unwrap(),
+            state
+        );
+        state.requeued_at = Some(since);
+        assert!(
+            state
+                .to_string()
+                .ends_with(", requeued at 2026-03-02T12:00:00Z")
+        );
+    }
+}
