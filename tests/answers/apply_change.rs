@@ -1,10 +1,15 @@
 //! Applies a change that is said to admit a workload.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, ResourceQuota};
+use kueue_lab_api::v1beta2::{
+    ClusterQueue, Cohort, FairSharing, FlavorQuotas, LocalQueue, ResourceGroup, ResourceQuota,
+};
 use kueue_lab_engine::engine::ObjectChange;
-use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_simulation::simulate::{AdmittingChange, QuotaIncrease};
+use kueue_lab_engine::workload::{LocalQueueKey, WorkloadKey};
+use kueue_lab_reason::{QuotaField, QuotaObject};
+use kueue_lab_simulation::simulate::{
+    AdmittingChange, QuotaIncrease, StoppedQueue, TopologyRequestMode,
+};
 
 use crate::engine_state::EngineState;
 
@@ -58,19 +63,11 @@ fn quota<'g>(
         .unwrap()
 }
 
-/// The field of a quota that a change raises.
-#[derive(Clone, Copy)]
-enum Field {
-    Nominal,
-    Borrowing,
-    Lending,
-}
-
 /// Higher quotas of a flavor of a ClusterQueue or Cohort.
 pub(crate) struct Raise<'c> {
     pub object: &'c str,
     pub is_of_cohort: bool,
-    field: Field,
+    field: QuotaField,
     flavor: &'c str,
     increases: &'c [QuotaIncrease],
 }
@@ -78,51 +75,20 @@ pub(crate) struct Raise<'c> {
 impl<'c> Raise<'c> {
     /// The quotas that a change raises; `None` if it is another change.
     pub(crate) fn of(change: &'c AdmittingChange) -> Option<Self> {
-        use AdmittingChange::{
-            BorrowingLimit, CohortBorrowingLimit, CohortLendingLimit, CohortQuota, LendingLimit,
-            Quota,
-        };
-        let (object, field, flavor, increases) = match change {
-            Quota {
-                cluster_queue: object,
-                flavor,
-                increases,
-            }
-            | CohortQuota {
-                cohort: object,
-                flavor,
-                increases,
-            } => (object, Field::Nominal, flavor, increases),
-            BorrowingLimit {
-                cluster_queue: object,
-                flavor,
-                increases,
-            }
-            | CohortBorrowingLimit {
-                cohort: object,
-                flavor,
-                increases,
-            } => (object, Field::Borrowing, flavor, increases),
-            LendingLimit {
-                cluster_queue: object,
-                flavor,
-                increases,
-            }
-            | CohortLendingLimit {
-                cohort: object,
-                flavor,
-                increases,
-            } => (object, Field::Lending, flavor, increases),
-            _ => return None,
-        };
-        let is_of_cohort = matches!(
-            change,
-            CohortQuota { .. } | CohortBorrowingLimit { .. } | CohortLendingLimit { .. }
-        );
-        Some(Self {
+        let AdmittingChange::Quota {
             object,
-            is_of_cohort,
+            name,
             field,
+            flavor,
+            increases,
+        } = change
+        else {
+            return None;
+        };
+        Some(Self {
+            object: name,
+            is_of_cohort: *object == QuotaObject::Cohort,
+            field: *field,
             flavor,
             increases,
         })
@@ -134,9 +100,9 @@ impl<'c> Raise<'c> {
             let quota = quota(groups, self.flavor, &increase.resource);
             let to = Quantity(increase.to.clone());
             match self.field {
-                Field::Nominal => quota.nominal_quota = to,
-                Field::Borrowing => quota.borrowing_limit = Some(to),
-                Field::Lending => quota.lending_limit = Some(to),
+                QuotaField::NominalQuota => quota.nominal_quota = to,
+                QuotaField::BorrowingLimit => quota.borrowing_limit = Some(to),
+                QuotaField::LendingLimit => quota.lending_limit = Some(to),
             }
         }
     }
@@ -203,7 +169,57 @@ impl EngineState {
                     self.driver.finish(workload, self.now);
                 }
             }
-            change => panic!("{change}"),
+            AdmittingChange::StartQueue {
+                queue: StoppedQueue::ClusterQueue { name },
+                ..
+            } => self.change_queue(name, |queue| queue.spec.stop_policy = None),
+            AdmittingChange::StartQueue {
+                queue: StoppedQueue::LocalQueue { namespace, name },
+                ..
+            } => {
+                let engine = self.driver.engine_mut();
+                let key = LocalQueueKey::new(namespace, name);
+                let mut local = LocalQueue::clone(engine.local_queue(&key).unwrap());
+                local.spec.stop_policy = None;
+                engine.upsert_local_queue(local.into());
+            }
+            AdmittingChange::FlavorFungibility {
+                cluster_queue,
+                when_can_borrow,
+                when_can_preempt,
+            } => self.change_queue(cluster_queue, |queue| {
+                let policies = queue.spec.flavor_fungibility.get_or_insert_default();
+                policies.when_can_borrow = when_can_borrow.or(policies.when_can_borrow);
+                policies.when_can_preempt = when_can_preempt.or(policies.when_can_preempt);
+            }),
+            AdmittingChange::TopologyRequest { to } => self.update(key, |wl| {
+                for pod_set in &mut wl.spec.pod_sets {
+                    let Some(request) = &mut pod_set.topology_request else {
+                        continue;
+                    };
+                    let level = request.required.take().or(request.preferred.take());
+                    match to {
+                        TopologyRequestMode::Preferred => request.preferred = level,
+                        TopologyRequestMode::Unconstrained => request.unconstrained = Some(true),
+                    }
+                }
+            }),
+            AdmittingChange::Weight {
+                object, name, to, ..
+            } => {
+                let fair_sharing = Some(FairSharing {
+                    weight: Some(Quantity(to.clone())),
+                });
+                match object {
+                    QuotaObject::ClusterQueue => {
+                        self.change_queue(name, |queue| queue.spec.fair_sharing = fair_sharing);
+                    }
+                    QuotaObject::Cohort => {
+                        self.change_cohort(name, |cohort| cohort.spec.fair_sharing = fair_sharing);
+                    }
+                }
+            }
+            AdmittingChange::Quota { .. } => unreachable!("it is a raise"),
         }
     }
 }

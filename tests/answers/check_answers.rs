@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kueue_lab_api::v1beta2::{ClusterQueue, FairSharing};
 use kueue_lab_engine::cycle::Decision;
 use kueue_lab_engine::engine::{DeletedObject, Explanation, ObjectChange, PendingVerdictKind};
 use kueue_lab_engine::flavor_assigner::FlavorAssignmentMode;
 use kueue_lab_engine::preemption::CandidateOutcome;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
+use kueue_lab_reason::PendingReason;
 use kueue_lab_simulation::DriverEvent;
 use kueue_lab_simulation::simulate::{PriorityClass, VerifiedChange, explain_workload};
 
@@ -46,7 +48,10 @@ pub(crate) fn check_answers(state: &EngineState) -> Result<(), WrongAnswer> {
             check_victims(state, &key, decision).map_err(|what| wrong("victims", &what))?;
             check_candidates(state, &key, decision).map_err(|what| wrong("candidates", &what))?;
         }
-        if verdict.kind != PendingVerdictKind::Held && searches < MAX_SEARCHES {
+        if let PendingReason::AwaitsRequeue { .. } = &verdict.reason {
+            check_requeue(state, &key).map_err(|what| wrong("requeue", &what))?;
+        }
+        if searches < MAX_SEARCHES {
             searches += 1;
             check_changes(state, &key).map_err(|what| wrong("change", &what))?;
         }
@@ -141,9 +146,30 @@ fn check_fit(
     }
 }
 
+/// *it would fit now, but is inadmissible*: no cycle admits it, and one does after an event that requeues it.
+fn check_requeue(state: &EngineState, key: &WorkloadKey) -> Result<(), String> {
+    let mut requeued = state.clone();
+    requeued.settle();
+    if requeued.reserves(key) {
+        return Err("it is admitted without an event".to_owned());
+    }
+    let now = requeued.now;
+    let queue = requeued.explain(key).cluster_queue.unwrap();
+    let engine = requeued.driver.engine_mut();
+    let mut queue = ClusterQueue::clone(engine.cluster_queue(&queue).unwrap());
+    // A change of the spec without an effect on quota.
+    queue.spec.fair_sharing = Some(FairSharing::default());
+    engine.upsert_cluster_queue(queue.into(), now);
+    requeued.settle();
+    match requeued.reserves(key) {
+        true => Ok(()),
+        false => Err("it is not admitted after its queue changed".to_owned()),
+    }
+}
+
 /// Releases everything that can hold a workload.
 fn release(state: &mut EngineState, key: &WorkloadKey) {
-    use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, StopPolicy};
+    use kueue_lab_api::v1beta2::{LocalQueue, StopPolicy};
     let now = state.now;
     let engine = state.driver.engine_mut();
     let wl = engine.workload(key).unwrap().clone();
@@ -335,7 +361,6 @@ impl EngineState {
     /// Adds nominal quota to a ClusterQueue.
     fn add_nominal(&mut self, queue: &str, flavor: &str, more: i64) {
         use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-        use kueue_lab_api::v1beta2::ClusterQueue;
         let mut queue = ClusterQueue::clone(self.driver.engine().cluster_queue(queue).unwrap());
         let groups = queue.spec.resource_groups.iter_mut();
         let mut flavors = groups.flat_map(|group| &mut group.flavors);

@@ -7,14 +7,23 @@ use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Event;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
+};
 use kube::{Api, ResourceExt};
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, Workload};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use kueue_lab_lab::{Lab, explain_live_workload};
+use kueue_lab_reason::QuotaObject;
 use kueue_lab_simulation::simulate::{AdmittingChange, ExplainedWorkload, VerifiedChange};
+use kueue_lab_tui::model::ObjectKey;
+use kueue_lab_tui::model::import::workload_reasons;
 use proptest::prelude::*;
-use serde_json::json;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
 
 use crate::apply_change::Raise;
 use crate::random_cluster::{RandomCluster, cluster, idle, submit, with_lab, write_preset};
@@ -38,9 +47,36 @@ async fn explained(lab: &Lab, key: &WorkloadKey) -> ExplainedWorkload {
     lab.client().request(request).await.unwrap()
 }
 
-/// The changes that are proposed for the pending Workloads of a lab.
+/// The objects of the kinds that the list of Workloads in the UI shows or depends on.
+async fn shown_objects(lab: &Lab) -> Vec<Value> {
+    let kinds = [
+        "Workload",
+        "ClusterQueue",
+        "LocalQueue",
+        "Cohort",
+        "ResourceFlavor",
+        "WorkloadPriorityClass",
+    ];
+    let mut objects = Vec::new();
+    for kind in kinds {
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", kind));
+        let api: Api<DynamicObject> = Api::all_with(lab.client(), &resource);
+        for object in api.list(&ListParams::default()).await.unwrap().items {
+            let mut object = serde_json::to_value(object).unwrap();
+            object["kind"] = json!(kind);
+            object["apiVersion"] = json!("kueue.x-k8s.io/v1beta2");
+            objects.push(object);
+        }
+    }
+    objects
+}
+
+/// The changes that are proposed for the pending Workloads of a lab. Their verdicts are of the kind that the list of
+/// Workloads in the UI shows.
 async fn proposed(lab: &Lab) -> Vec<(WorkloadKey, VerifiedChange)> {
     let mut all = Vec::new();
+    let in_list = workload_reasons(shown_objects(lab).await, lab.clock().now()).unwrap();
     for wl in workloads(lab).await {
         if predicates::has_quota_reservation(&wl) {
             continue;
@@ -51,6 +87,13 @@ async fn proposed(lab: &Lab) -> Vec<(WorkloadKey, VerifiedChange)> {
         assert_eq!(
             serde_json::to_value(&of_api).unwrap(),
             serde_json::to_value(&of_engine).unwrap()
+        );
+        let verdict = of_api.explanation.verdict.as_ref().unwrap();
+        let row = &in_list[&ObjectKey::new(key.namespace(), key.name())];
+        let prefix = format!("{}: ", verdict.kind.as_str());
+        assert!(
+            row.starts_with(&prefix),
+            "{key}: {verdict}; in the UI {row}"
         );
         let changes = of_api.changes.admitting_changes.into_iter();
         all.extend(changes.map(|change| (key.clone(), change)));
@@ -98,6 +141,37 @@ async fn apply(lab: &Lab, key: &WorkloadKey, change: &AdmittingChange) -> bool {
                 let params = DeleteParams::background();
                 jobs.delete(&job, &params).await.unwrap();
             }
+            true
+        }
+        AdmittingChange::Weight {
+            object, name, to, ..
+        } => {
+            let patch = Patch::Merge(json!({"spec": {"fairSharing": {"weight": to}}}));
+            let params = PatchParams::default();
+            match object {
+                QuotaObject::ClusterQueue => {
+                    let api: Api<ClusterQueue> = Api::all(lab.client());
+                    api.patch(name, &params, &patch).await.unwrap();
+                }
+                QuotaObject::Cohort => {
+                    let api: Api<Cohort> = Api::all(lab.client());
+                    api.patch(name, &params, &patch).await.unwrap();
+                }
+            }
+            true
+        }
+        AdmittingChange::FlavorFungibility {
+            cluster_queue,
+            when_can_borrow,
+            when_can_preempt,
+        } => {
+            let api: Api<ClusterQueue> = Api::all(lab.client());
+            let mut queue = api.get(cluster_queue).await.unwrap();
+            let policies = queue.spec.flavor_fungibility.get_or_insert_default();
+            policies.when_can_borrow = when_can_borrow.or(policies.when_can_borrow);
+            policies.when_can_preempt = when_can_preempt.or(policies.when_can_preempt);
+            let params = PostParams::default();
+            api.replace(cluster_queue, &params, &queue).await.unwrap();
             true
         }
         _ => false,
@@ -164,4 +238,57 @@ proptest! {
             prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
         }
     }
+}
+
+/// The explanation of a Workload for a user without other rights.
+async fn explained_for(lab: &Lab, user: &str, key: &WorkloadKey) -> Result<(), kube::Error> {
+    let path = format!(
+        "/apis/explanation.kueue-lab.dev/v1alpha1/namespaces/{}/workloads/{}/explanation",
+        key.namespace(),
+        key.name()
+    );
+    let request = Request::get(path).header("Impersonate-User", user);
+    let request = request.body(Vec::new()).unwrap();
+    let explained = lab.client().request::<ExplainedWorkload>(request).await;
+    explained.map(|_| ())
+}
+
+/// A lab explains a Workload to users with the verb `get` on `workloads/explanation`, and to no others.
+#[test]
+fn explanations_need_the_right_of_the_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster().new_tree(&mut TestRunner::deterministic());
+    let cluster = cluster.unwrap().current();
+    write_preset(folder.path(), "first", &cluster.configuration);
+    with_lab(folder.path(), async |lab: &Lab| {
+        submit(lab, &cluster.jobs).await;
+        let key = predicates::key(&workloads(lab).await[0]);
+        let denied = explained_for(lab, "alice", &key).await.unwrap_err();
+        let kube::Error::Api(status) = denied else {
+            panic!("{denied}");
+        };
+        assert_eq!(status.code, 403, "{status:?}");
+        assert!(
+            status.message.contains("workloads/explanation"),
+            "{status:?}"
+        );
+        let role: ClusterRole = serde_json::from_value(json!({
+            "metadata": {"name": "explained"},
+            "rules": [{"apiGroups": ["explanation.kueue-lab.dev"], "resources": ["workloads/explanation"], "verbs": ["get"]}],
+        }))
+        .unwrap();
+        let params = PostParams::default();
+        let roles: Api<ClusterRole> = Api::all(lab.client());
+        roles.create(&params, &role).await.unwrap();
+        let binding: RoleBinding = serde_json::from_value(json!({
+            "metadata": {"name": "explained", "namespace": key.namespace()},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "explained"},
+            "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+        }))
+        .unwrap();
+        let bindings: Api<RoleBinding> = Api::namespaced(lab.client(), key.namespace());
+        bindings.create(&params, &binding).await.unwrap();
+        explained_for(lab, "alice", &key).await.unwrap();
+        explained_for(lab, "bob", &key).await.unwrap_err();
+    });
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use kueue_lab_api::v1beta2::{FlavorFungibilityPolicy, StopPolicy};
 use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_reason::{QuotaField, QuotaObject};
 
 /// A higher quota or limit of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,45 @@ pub struct PriorityClass {
     pub value: i32,
 }
 
+/// A queue that can be stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all_fields = "camelCase")]
+pub enum StoppedQueue {
+    /// A ClusterQueue.
+    ClusterQueue {
+        /// Its name.
+        name: String,
+    },
+    /// A LocalQueue.
+    LocalQueue {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl std::fmt::Display for StoppedQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StoppedQueue::ClusterQueue { name } => write!(f, "ClusterQueue {name}"),
+            StoppedQueue::LocalQueue { namespace, name } => {
+                write!(f, "LocalQueue {namespace}/{name}")
+            }
+        }
+    }
+}
+
+/// A topology request that is less strict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TopologyRequestMode {
+    /// The required level is preferred.
+    Preferred,
+    /// Any nodes.
+    Unconstrained,
+}
+
 /// A change that admits workloads, verified by the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -34,55 +75,15 @@ pub struct PriorityClass {
     rename_all_fields = "camelCase"
 )]
 pub enum AdmittingChange {
-    /// A higher nominal quota.
+    /// A higher quota or limit: of the ClusterQueue of the workloads or a Cohort above it, or the lending limit of
+    /// another one. The object of a Cohort may have to be created.
     Quota {
-        /// The ClusterQueue.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher nominal quota of a Cohort, whose object may have to be created.
-    CohortQuota {
-        /// The Cohort.
-        cohort: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher borrowing limit.
-    BorrowingLimit {
-        /// The ClusterQueue.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher lending limit of another ClusterQueue.
-    LendingLimit {
-        /// The ClusterQueue that lends.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher borrowing limit of a Cohort above the ClusterQueue.
-    CohortBorrowingLimit {
-        /// The Cohort.
-        cohort: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher lending limit of another Cohort.
-    CohortLendingLimit {
-        /// The Cohort that lends.
-        cohort: String,
+        /// The kind of the object.
+        object: QuotaObject,
+        /// Its name.
+        name: String,
+        /// The field.
+        field: QuotaField,
         /// The flavor.
         flavor: String,
         /// The increases.
@@ -103,6 +104,40 @@ pub enum AdmittingChange {
     Combined {
         /// The changes, of different flavors or ClusterQueues.
         changes: Vec<AdmittingChange>,
+    },
+    /// A stopped queue of the workloads is started: its stopPolicy is None.
+    StartQueue {
+        /// Which queue.
+        queue: StoppedQueue,
+        /// The stopPolicy now.
+        stop_policy: StopPolicy,
+    },
+    /// Other policies of flavorFungibility.
+    FlavorFungibility {
+        /// The ClusterQueue.
+        cluster_queue: String,
+        /// The policy whenCanBorrow, if it changes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when_can_borrow: Option<FlavorFungibilityPolicy>,
+        /// The policy whenCanPreempt, if it changes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when_can_preempt: Option<FlavorFungibilityPolicy>,
+    },
+    /// The topology requests of the pod sets are less strict.
+    TopologyRequest {
+        /// How the pod sets request a topology with which they are admitted.
+        to: TopologyRequestMode,
+    },
+    /// A higher weight for fair sharing.
+    Weight {
+        /// The kind of the object.
+        object: QuotaObject,
+        /// Its name.
+        name: String,
+        /// The weight now.
+        from: String,
+        /// The one with which the workloads are admitted, a power of two times as high.
+        to: String,
     },
     /// A higher priority of the workloads.
     Priority {
@@ -125,56 +160,58 @@ impl std::fmt::Display for AdmittingChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             AdmittingChange::Quota {
-                cluster_queue,
+                object,
+                name,
+                field,
                 flavor,
                 increases,
-            } => raise(
+            } => {
+                let each = increases.iter().map(|increase| {
+                    let QuotaIncrease { resource, from, to } = increase;
+                    format!("{resource} from {from} to {to}")
+                });
+                let each: Vec<String> = each.collect();
+                write!(
+                    f,
+                    "raise {} in flavor {flavor} of {} {name}: {}",
+                    field.name(),
+                    object.name(),
+                    each.join(", ")
+                )
+            }
+            AdmittingChange::StartQueue { queue, stop_policy } => {
+                write!(f, "set stopPolicy of {queue} from {stop_policy} to None")
+            }
+            AdmittingChange::FlavorFungibility {
+                cluster_queue,
+                when_can_borrow,
+                when_can_preempt,
+            } => {
+                let borrow = when_can_borrow.map(|to| format!("whenCanBorrow to {to}"));
+                let preempt = when_can_preempt.map(|to| format!("whenCanPreempt to {to}"));
+                let fields: Vec<String> = borrow.into_iter().chain(preempt).collect();
+                write!(
+                    f,
+                    "set flavorFungibility of ClusterQueue {cluster_queue}: {}",
+                    fields.join(", ")
+                )
+            }
+            AdmittingChange::TopologyRequest { to } => f.write_str(match to {
+                TopologyRequestMode::Preferred => {
+                    "request the topology level as preferred, not as required"
+                }
+                TopologyRequestMode::Unconstrained => "request the topology as unconstrained",
+            }),
+            AdmittingChange::Weight {
+                object,
+                name,
+                from,
+                to,
+            } => write!(
                 f,
-                "nominalQuota",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
+                "raise the fair sharing weight of {} {name} from {from} to {to}",
+                object.name()
             ),
-            AdmittingChange::CohortQuota {
-                cohort,
-                flavor,
-                increases,
-            } => raise(f, "nominalQuota", "Cohort", cohort, flavor, increases),
-            AdmittingChange::BorrowingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => raise(
-                f,
-                "borrowingLimit",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
-            ),
-            AdmittingChange::LendingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => raise(
-                f,
-                "lendingLimit",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
-            ),
-            AdmittingChange::CohortBorrowingLimit {
-                cohort,
-                flavor,
-                increases,
-            } => raise(f, "borrowingLimit", "Cohort", cohort, flavor, increases),
-            AdmittingChange::CohortLendingLimit {
-                cohort,
-                flavor,
-                increases,
-            } => raise(f, "lendingLimit", "Cohort", cohort, flavor, increases),
             AdmittingChange::CoveredResource {
                 cluster_queue,
                 flavor,
@@ -205,25 +242,4 @@ impl std::fmt::Display for AdmittingChange {
             }
         }
     }
-}
-
-/// `raise nominalQuota in flavor spot of ClusterQueue team-a: cpu from 4 to 6`.
-fn raise(
-    f: &mut std::fmt::Formatter<'_>,
-    field: &str,
-    kind: &str,
-    name: &str,
-    flavor: &str,
-    increases: &[QuotaIncrease],
-) -> std::fmt::Result {
-    let each = increases.iter().map(|increase| {
-        let QuotaIncrease { resource, from, to } = increase;
-        format!("{resource} from {from} to {to}")
-    });
-    let each: Vec<String> = each.collect();
-    let each = each.join(", ");
-    write!(
-        f,
-        "raise {field} in flavor {flavor} of {kind} {name}: {each}"
-    )
 }

@@ -10,6 +10,7 @@ use kueue_lab_api::v1beta2::Admission;
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::engine::{Explanation, PendingVerdict, PendingVerdictKind};
 use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_reason::PendingReason;
 
 /// The most Workloads of a cluster in which changes are tried out.
 const MAX_WORKLOADS: usize = 2_000;
@@ -37,8 +38,15 @@ pub fn explain_workload(
 ) -> Option<ExplainedWorkload> {
     let workload = engine.workload(key)?.clone();
     let explanation = engine.explain(key, now)?;
-    let is_held = |verdict: &PendingVerdict| verdict.kind == PendingVerdictKind::Held;
-    let is_waiting = explanation.verdict.as_ref().is_some_and(|v| !is_held(v));
+    // A stopped queue can be started.
+    let can_change = |verdict: &PendingVerdict| {
+        let is_stopped = matches!(
+            verdict.reason,
+            PendingReason::LocalQueueInactive { .. } | PendingReason::ClusterQueueInactive { .. }
+        );
+        verdict.kind != PendingVerdictKind::Held || is_stopped
+    };
+    let is_waiting = explanation.verdict.as_ref().is_some_and(can_change);
     let changes = match is_waiting && engine.workloads().count() <= MAX_WORKLOADS {
         true => {
             let workloads = std::slice::from_ref(&workload);

@@ -9,13 +9,16 @@ mod changed_state;
 mod explained_workload;
 mod finish_search;
 mod live_versions;
+mod object_quota;
 mod preempted_workload;
 mod priority_search;
-mod quota_field;
 mod quota_raise;
 mod quota_search;
 #[cfg(test)]
 mod search_tests;
+mod setting_search;
+#[cfg(test)]
+mod setting_tests;
 mod settle;
 #[cfg(test)]
 mod settling_tests;
@@ -26,7 +29,9 @@ mod test_fixtures;
 mod tests;
 mod verified_change;
 
-pub use admitting_change::{AdmittingChange, PriorityClass, QuotaIncrease};
+pub use admitting_change::{
+    AdmittingChange, PriorityClass, QuotaIncrease, StoppedQueue, TopologyRequestMode,
+};
 pub use admitting_changes::{AdmittingChanges, admitting_changes};
 pub use explained_workload::{ExplainedWorkload, explain_workload};
 pub use live_versions::{live_versions, workload_of_other_job};

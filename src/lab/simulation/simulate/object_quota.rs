@@ -1,4 +1,4 @@
-//! [`QuotaField`]: the quotas and limits that a change can raise.
+//! [`ObjectQuota`]: the quotas and limits that a change can raise.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -10,22 +10,17 @@ use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, 
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::{Decimal, ResourceName, resource_value};
+use kueue_lab_reason::{QuotaField, QuotaObject};
 
 /// A quota or limit of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum QuotaField {
-    /// The borrowing limit of a ClusterQueue.
-    BorrowingLimit(String),
-    /// The lending limit of a ClusterQueue.
-    LendingLimit(String),
-    /// The borrowing limit of a Cohort above the ClusterQueue.
-    BorrowingLimitOfCohort(String),
-    /// The lending limit of another Cohort.
-    LendingLimitOfCohort(String),
-    /// The nominal quota of a ClusterQueue.
-    Nominal(String),
-    /// The nominal quota of a Cohort, which may have no object.
-    OfCohort(String),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ObjectQuota {
+    /// A field of a ClusterQueue or Cohort, which may have no object.
+    Field {
+        object: QuotaObject,
+        name: String,
+        field: QuotaField,
+    },
     /// The nominal quota of a ClusterQueue for a resource that it does not cover.
     Uncovered(String),
 }
@@ -62,34 +57,45 @@ impl ChangedObject {
     }
 }
 
-impl QuotaField {
+impl ObjectQuota {
+    pub(super) fn of_queue(name: &str, field: QuotaField) -> Self {
+        Self::Field {
+            object: QuotaObject::ClusterQueue,
+            name: name.to_owned(),
+            field,
+        }
+    }
+
+    pub(super) fn of_cohort(name: &str, field: QuotaField) -> Self {
+        Self::Field {
+            object: QuotaObject::Cohort,
+            name: name.to_owned(),
+            field,
+        }
+    }
+
     /// The fields that can matter for a workload of a ClusterQueue in a flavor, those that most often admit
     /// first.
     pub(super) fn all(engine: &Engine, queue: &str, flavor: &str) -> Vec<Self> {
-        let mut fields = vec![Self::Nominal(queue.to_owned())];
+        use QuotaField::{BorrowingLimit, LendingLimit, NominalQuota};
         let cohorts = engine.cache().workload_ancestors(queue).unwrap_or_default();
-        let of_cohorts = cohorts.iter();
-        fields.extend(of_cohorts.map(|cohort| Self::OfCohort(cohort.to_string())));
-        let mut limits = vec![Self::BorrowingLimit(queue.to_owned())];
-        let of_cohorts = cohorts.iter();
-        limits.extend(of_cohorts.map(|cohort| Self::BorrowingLimitOfCohort(cohort.to_string())));
+        let of_path = |field| {
+            let of_cohorts = cohorts.iter().map(move |name| Self::of_cohort(name, field));
+            std::iter::once(Self::of_queue(queue, field)).chain(of_cohorts)
+        };
+        let mut fields: Vec<Self> = of_path(NominalQuota).collect();
+        let mut limits: Vec<Self> = of_path(BorrowingLimit).collect();
         if !cohorts.is_empty() {
             let others = cohorts_of_tree(engine, queue).into_iter();
             // The lending limit of a Cohort does not limit the ClusterQueues below it.
             let others = others.filter(|other| !cohorts.iter().any(|own| **own == **other));
-            limits.extend(others.map(Self::LendingLimitOfCohort));
+            limits.extend(others.map(|other| Self::of_cohort(&other, LendingLimit)));
             let others = tree_of(engine, queue).into_iter();
-            limits.extend(
-                others
-                    .filter(|other| other != queue)
-                    .map(Self::LendingLimit),
-            );
+            let others = others.filter(|other| other != queue);
+            limits.extend(others.map(|other| Self::of_queue(&other, LendingLimit)));
         }
-        fields.extend(
-            limits
-                .into_iter()
-                .filter(|limit| limit.is_set(engine, flavor)),
-        );
+        limits.retain(|limit| limit.is_set(engine, flavor));
+        fields.extend(limits);
         fields
     }
 
@@ -111,54 +117,69 @@ impl QuotaField {
 
     /// The limit of a quota; none of nominal quotas.
     fn limit<'q>(&self, quota: &'q ResourceQuota) -> Option<&'q Quantity> {
-        match self {
-            Self::BorrowingLimit(_) | Self::BorrowingLimitOfCohort(_) => {
-                quota.borrowing_limit.as_ref()
-            }
-            Self::LendingLimit(_) | Self::LendingLimitOfCohort(_) => quota.lending_limit.as_ref(),
-            Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_) => None,
+        match self.field() {
+            QuotaField::BorrowingLimit => quota.borrowing_limit.as_ref(),
+            QuotaField::LendingLimit => quota.lending_limit.as_ref(),
+            QuotaField::NominalQuota => None,
         }
+    }
+
+    fn field(&self) -> QuotaField {
+        match self {
+            Self::Field { field, .. } => *field,
+            Self::Uncovered(_) => QuotaField::NominalQuota,
+        }
+    }
+
+    /// Whether a Cohort, which may have no object, has the quota.
+    fn is_of_cohort(&self) -> bool {
+        matches!(
+            self,
+            Self::Field {
+                object: QuotaObject::Cohort,
+                ..
+            }
+        )
+    }
+
+    /// Whether it is a borrowing or lending limit.
+    pub(super) fn is_limit(&self) -> bool {
+        !self.is_nominal()
     }
 
     /// Whether more nominal quota in another flavor can complete it.
     pub(super) fn is_nominal(&self) -> bool {
-        matches!(
-            self,
-            Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_)
-        )
+        self.field() == QuotaField::NominalQuota
+    }
+
+    /// The order in changes: limits, which cost nothing, nominal quotas, and those of other resources.
+    pub(super) fn order(&self) -> (u8, Option<(QuotaObject, QuotaField)>, &str) {
+        match self {
+            Self::Field {
+                object,
+                name,
+                field,
+            } => (
+                u8::from(self.is_nominal()),
+                Some((*object, *field)),
+                name.as_str(),
+            ),
+            Self::Uncovered(name) => (2, None, name.as_str()),
+        }
     }
 
     /// The change that raises this field.
     pub(super) fn change(&self, flavor: &str, increases: Vec<QuotaIncrease>) -> AdmittingChange {
         let flavor = flavor.to_owned();
         match self.clone() {
-            Self::Nominal(cluster_queue) => AdmittingChange::Quota {
-                cluster_queue,
-                flavor,
-                increases,
-            },
-            Self::OfCohort(cohort) => AdmittingChange::CohortQuota {
-                cohort,
-                flavor,
-                increases,
-            },
-            Self::BorrowingLimit(cluster_queue) => AdmittingChange::BorrowingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            },
-            Self::LendingLimit(cluster_queue) => AdmittingChange::LendingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            },
-            Self::BorrowingLimitOfCohort(cohort) => AdmittingChange::CohortBorrowingLimit {
-                cohort,
-                flavor,
-                increases,
-            },
-            Self::LendingLimitOfCohort(cohort) => AdmittingChange::CohortLendingLimit {
-                cohort,
+            Self::Field {
+                object,
+                name,
+                field,
+            } => AdmittingChange::Quota {
+                object,
+                name,
+                field,
                 flavor,
                 increases,
             },
@@ -194,13 +215,11 @@ impl QuotaField {
                 resources.find(|quota| quota.name == resource.as_str())
             });
         let value = |amount: &Quantity| resource_value(resource, Decimal::parse_lossy(amount));
-        match (self, quota) {
-            (Self::OfCohort(_), None) => Some(0),
-            (Self::Uncovered(_), quota) => quota.is_none().then_some(0),
-            (Self::Nominal(_) | Self::OfCohort(_), quota) => {
-                quota.map(|quota| value(&quota.nominal_quota))
-            }
-            (_, quota) => self.limit(quota?).map(value),
+        match quota {
+            quota if matches!(self, Self::Uncovered(_)) => quota.is_none().then_some(0),
+            None => (self.is_nominal() && self.is_of_cohort()).then_some(0),
+            Some(quota) if self.is_nominal() => Some(value(&quota.nominal_quota)),
+            Some(quota) => self.limit(quota).map(value),
         }
     }
 
@@ -214,8 +233,8 @@ impl QuotaField {
         let mut object = self.object(engine)?;
         let groups = object.resource_groups_mut();
         match self {
-            Self::OfCohort(_) => add_flavor(groups, flavor, amounts)?,
             Self::Uncovered(_) => cover(groups, flavor, amounts),
+            _ if self.is_nominal() && self.is_of_cohort() => add_flavor(groups, flavor, amounts)?,
             _ => {}
         }
         let mut flavors = groups.iter_mut().flat_map(|group| &mut group.flavors);
@@ -224,16 +243,10 @@ impl QuotaField {
             let mut resources = quotas.resources.iter_mut();
             let quota = resources.find(|quota| quota.name == resource.as_str())?;
             let quantity = engine.config().formatter.quantity(resource, amount);
-            match self {
-                Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_) => {
-                    quota.nominal_quota = quantity;
-                }
-                Self::BorrowingLimit(_) | Self::BorrowingLimitOfCohort(_) => {
-                    quota.borrowing_limit = Some(quantity);
-                }
-                Self::LendingLimit(_) | Self::LendingLimitOfCohort(_) => {
-                    quota.lending_limit = Some(quantity);
-                }
+            match self.field() {
+                QuotaField::NominalQuota => quota.nominal_quota = quantity,
+                QuotaField::BorrowingLimit => quota.borrowing_limit = Some(quantity),
+                QuotaField::LendingLimit => quota.lending_limit = Some(quantity),
             }
         }
         Some(object)
@@ -241,10 +254,16 @@ impl QuotaField {
 
     /// The object of the field as it is.
     fn object(&self, engine: &Engine) -> Option<ChangedObject> {
-        match self {
-            Self::OfCohort(name)
-            | Self::BorrowingLimitOfCohort(name)
-            | Self::LendingLimitOfCohort(name) => {
+        let (object, name) = match self {
+            Self::Field { object, name, .. } => (*object, name),
+            Self::Uncovered(name) => (QuotaObject::ClusterQueue, name),
+        };
+        match object {
+            QuotaObject::ClusterQueue => {
+                let queue = ClusterQueue::clone(engine.cluster_queue(name)?);
+                Some(ChangedObject::ClusterQueue(Box::new(queue)))
+            }
+            QuotaObject::Cohort => {
                 let cohort = engine.cohort(name).map(|cohort| Cohort::clone(cohort));
                 let cohort = cohort.unwrap_or_else(|| {
                     let mut cohort = Cohort::default();
@@ -252,13 +271,6 @@ impl QuotaField {
                     cohort
                 });
                 Some(ChangedObject::Cohort(Box::new(cohort)))
-            }
-            Self::Nominal(name)
-            | Self::BorrowingLimit(name)
-            | Self::LendingLimit(name)
-            | Self::Uncovered(name) => {
-                let queue = ClusterQueue::clone(engine.cluster_queue(name)?);
-                Some(ChangedObject::ClusterQueue(Box::new(queue)))
             }
         }
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::admitting_change::{AdmittingChange, QuotaIncrease};
 use super::changed_state::ChangedState;
-use super::quota_field::QuotaField;
+use super::object_quota::ObjectQuota;
 use super::verified_change::VerifiedChange;
 use crate::EngineDriver;
 use kueue_lab_engine::resources::ResourceName;
@@ -25,7 +25,7 @@ struct RaisedAmount {
 /// A field with higher amounts in a flavor.
 #[derive(Clone, Debug)]
 pub(super) struct RaisedField {
-    pub(super) field: QuotaField,
+    pub(super) field: ObjectQuota,
     pub(super) flavor: String,
     amounts: Vec<RaisedAmount>,
 }
@@ -40,7 +40,7 @@ impl RaisedField {
     /// A field with `more` of the resources in a flavor. `None` if there is nothing to raise.
     pub(super) fn new(
         state: &ChangedState<'_>,
-        field: QuotaField,
+        field: ObjectQuota,
         flavor: &str,
         more: &[(ResourceName, i64)],
     ) -> Option<Self> {
@@ -68,7 +68,7 @@ impl RaisedField {
     }
 
     fn apply(&self, driver: &mut EngineDriver, now: Timestamp) {
-        let is_uncovered = matches!(self.field, QuotaField::Uncovered(_));
+        let is_uncovered = matches!(self.field, ObjectQuota::Uncovered(_));
         let raised = self.amounts.iter();
         let raised = raised.filter(|amount| is_uncovered || amount.to > amount.now);
         let raised: Vec<_> = raised.map(|amount| (amount.resource, amount.to)).collect();
@@ -83,7 +83,7 @@ impl RaisedField {
 
     fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
         let formatter = &state.base.engine().config().formatter;
-        let is_uncovered = matches!(self.field, QuotaField::Uncovered(_));
+        let is_uncovered = matches!(self.field, ObjectQuota::Uncovered(_));
         let raised = self.amounts.iter();
         let raised = raised.filter(|amount| is_uncovered || amount.to > amount.now);
         let increases = raised.map(|amount| QuotaIncrease {
@@ -191,7 +191,7 @@ impl QuotaRaise {
     /// The change, with the raised fields only.
     fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
         let mut fields: Vec<&RaisedField> = self.fields.iter().collect();
-        fields.sort_by_key(|field| (&field.field, &field.flavor));
+        fields.sort_by_key(|field| (field.field.order(), &field.flavor));
         let changes = fields.iter().filter_map(|field| field.change(state));
         let mut changes: Vec<AdmittingChange> = changes.collect();
         match changes.len() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::admitting_changes::AdmittingChanges;
 use super::changed_state::ChangedState;
-use super::quota_field::QuotaField;
+use super::object_quota::ObjectQuota;
 use super::quota_raise::{QuotaRaise, RaisedField};
 use super::simulation::Simulation;
 use super::verified_change::VerifiedChange;
@@ -12,6 +12,7 @@ use kueue_lab_api::v1beta2::{ClusterQueue, ResourceGroup};
 use kueue_lab_engine::config::QuotaCheckStrategy;
 use kueue_lab_engine::cycle::Decision;
 use kueue_lab_engine::resources::{Requests, ResourceName};
+use kueue_lab_reason::{QuotaField, QuotaObject};
 
 /// The most quotas and limits of a flavor that are tried.
 const MAX_FIELDS: usize = 16;
@@ -38,9 +39,9 @@ pub(super) fn quota_changes(
     let decisions: Vec<&Decision> = pending
         .filter_map(|wl| wl.explanation.as_ref()?.now.as_ref())
         .collect();
-    let mut changes: Vec<(QuotaField, VerifiedChange)> = Vec::new();
+    let mut changes: Vec<(ObjectQuota, VerifiedChange)> = Vec::new();
     for (queue, flavor) in usable_flavors(&decisions) {
-        let fields = QuotaField::all(state.base.engine(), &queue, &flavor);
+        let fields = ObjectQuota::all(state.base.engine(), &queue, &flavor);
         if fields.len() > MAX_FIELDS {
             found.search_limits.push(format!(
                 "{MAX_FIELDS} of {} quotas and limits in flavor {flavor}",
@@ -63,22 +64,11 @@ pub(super) fn quota_changes(
     });
     changes.extend(uncovered);
     // Limits cost nothing.
-    changes.sort_by_key(|(field, _)| rank(field));
+    changes.sort_by_key(|(field, _)| !field.is_limit());
     for (_, change) in changes {
         if !found.admitting_changes.contains(&change) {
             found.admitting_changes.push(change);
         }
-    }
-}
-
-/// Limits of a flavor come before its nominal quotas.
-fn rank(field: &QuotaField) -> u8 {
-    match field {
-        QuotaField::BorrowingLimit(_)
-        | QuotaField::LendingLimit(_)
-        | QuotaField::BorrowingLimitOfCohort(_)
-        | QuotaField::LendingLimitOfCohort(_) => 0,
-        QuotaField::Nominal(_) | QuotaField::OfCohort(_) | QuotaField::Uncovered(_) => 1,
     }
 }
 
@@ -117,10 +107,12 @@ fn next_field(
         let group = group_of(state, queue, flavor);
         raise.fields.iter().any(|raised| {
             let is_queue = match &raised.field {
-                QuotaField::Nominal(name) => name == queue,
-                // The quota of a Cohort is that of all its ClusterQueues.
-                QuotaField::OfCohort(_) => true,
-                _ => false,
+                ObjectQuota::Field { object, name, .. } => match object {
+                    QuotaObject::ClusterQueue => name == queue,
+                    // The quota of a Cohort is that of all its ClusterQueues.
+                    QuotaObject::Cohort => true,
+                },
+                ObjectQuota::Uncovered(_) => false,
             };
             let mut flavors = group.into_iter().flat_map(|group| &group.flavors);
             is_queue && flavors.any(|quotas| quotas.name == raised.flavor)
@@ -132,7 +124,11 @@ fn next_field(
         .find_map(|(queue, flavor)| {
             let more = requests_in(state, requests, &queue, &flavor);
             let cohort = raise.fields.iter().find_map(|raised| match &raised.field {
-                QuotaField::OfCohort(cohort) => Some(cohort),
+                ObjectQuota::Field {
+                    object: QuotaObject::Cohort,
+                    name,
+                    ..
+                } => Some(name),
                 _ => None,
             });
             let ancestors = state.base.engine().cache().workload_ancestors(&queue);
@@ -141,8 +137,8 @@ fn next_field(
                 ancestors.any(|ancestor| **ancestor == ***cohort)
             };
             let field = match cohort.filter(is_below) {
-                Some(cohort) => QuotaField::OfCohort(cohort.clone()),
-                None => QuotaField::Nominal(queue),
+                Some(cohort) => ObjectQuota::of_cohort(cohort, QuotaField::NominalQuota),
+                None => ObjectQuota::of_queue(&queue, QuotaField::NominalQuota),
             };
             RaisedField::new(state, field, &flavor, &more)
         });
@@ -258,7 +254,7 @@ fn uncovered_fields(
     }
     let flavors = flavors.into_iter().take(MAX_FIELDS);
     let fields = flavors.filter_map(|flavor| {
-        let field = QuotaField::Uncovered(name.clone());
+        let field = ObjectQuota::Uncovered(name.clone());
         RaisedField::new(state, field, flavor, &[(resource, amount)])
     });
     fields.collect()
