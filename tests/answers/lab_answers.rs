@@ -7,7 +7,6 @@ use http::Request;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Event;
-use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
     PostParams,
@@ -21,8 +20,6 @@ use kueue_lab_simulation::simulate::{AdmittingChange, ExplainedWorkload, Verifie
 use kueue_lab_tui::model::ObjectKey;
 use kueue_lab_tui::model::import::workload_reasons;
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::apply_change::Raise;
@@ -91,8 +88,12 @@ async fn proposed(lab: &Lab) -> Vec<(WorkloadKey, VerifiedChange)> {
         let verdict = of_api.explanation.verdict.as_ref().unwrap();
         let row = &in_list[&ObjectKey::new(key.namespace(), key.name())];
         let prefix = format!("{}: ", verdict.kind.as_str());
+        // Of a Workload that no cycle evaluated, the objects have no reason.
+        let is_known = !["waits: behind ", "waits: not evaluated "]
+            .iter()
+            .any(|unknown| row.starts_with(unknown));
         assert!(
-            row.starts_with(&prefix),
+            !is_known || row.starts_with(&prefix),
             "{key}: {verdict}; in the UI {row}"
         );
         let changes = of_api.changes.admitting_changes.into_iter();
@@ -238,57 +239,4 @@ proptest! {
             prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
         }
     }
-}
-
-/// The explanation of a Workload for a user without other rights.
-async fn explained_for(lab: &Lab, user: &str, key: &WorkloadKey) -> Result<(), kube::Error> {
-    let path = format!(
-        "/apis/explanation.kueue-lab.dev/v1alpha1/namespaces/{}/workloads/{}/explanation",
-        key.namespace(),
-        key.name()
-    );
-    let request = Request::get(path).header("Impersonate-User", user);
-    let request = request.body(Vec::new()).unwrap();
-    let explained = lab.client().request::<ExplainedWorkload>(request).await;
-    explained.map(|_| ())
-}
-
-/// A lab explains a Workload to users with the verb `get` on `workloads/explanation`, and to no others.
-#[test]
-fn explanations_need_the_right_of_the_caller() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster().new_tree(&mut TestRunner::deterministic());
-    let cluster = cluster.unwrap().current();
-    write_preset(folder.path(), "first", &cluster.configuration);
-    with_lab(folder.path(), async |lab: &Lab| {
-        submit(lab, &cluster.jobs).await;
-        let key = predicates::key(&workloads(lab).await[0]);
-        let denied = explained_for(lab, "alice", &key).await.unwrap_err();
-        let kube::Error::Api(status) = denied else {
-            panic!("{denied}");
-        };
-        assert_eq!(status.code, 403, "{status:?}");
-        assert!(
-            status.message.contains("workloads/explanation"),
-            "{status:?}"
-        );
-        let role: ClusterRole = serde_json::from_value(json!({
-            "metadata": {"name": "explained"},
-            "rules": [{"apiGroups": ["explanation.kueue-lab.dev"], "resources": ["workloads/explanation"], "verbs": ["get"]}],
-        }))
-        .unwrap();
-        let params = PostParams::default();
-        let roles: Api<ClusterRole> = Api::all(lab.client());
-        roles.create(&params, &role).await.unwrap();
-        let binding: RoleBinding = serde_json::from_value(json!({
-            "metadata": {"name": "explained", "namespace": key.namespace()},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "explained"},
-            "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
-        }))
-        .unwrap();
-        let bindings: Api<RoleBinding> = Api::namespaced(lab.client(), key.namespace());
-        bindings.create(&params, &binding).await.unwrap();
-        explained_for(lab, "alice", &key).await.unwrap();
-        explained_for(lab, "bob", &key).await.unwrap_err();
-    });
 }

@@ -157,6 +157,57 @@ fn the_reason_of_an_inactive_cluster_queue_is_named() {
     );
 }
 
+/// A lab explains a Workload to users with the verb `get` on `workloads/explanation`, and to no others.
+#[test]
+fn an_explanation_needs_the_right_of_the_caller() {
+    let lab = TeamLab::start(4, 4);
+    lab.admit(job("stays", "red", "3", 36000));
+    let workload = lab.wait_for("stays", "Admitted");
+    let path = format!(
+        "/apis/explanation.kueue-lab.dev/v1alpha1/namespaces/default/workloads/{}/explanation",
+        workload.metadata.name.unwrap()
+    );
+    let denied = lab.get_as("alice", &path).unwrap_err();
+    let kube::Error::Api(status) = denied else {
+        panic!("{denied}");
+    };
+    assert_eq!(status.code, 403, "{status:?}");
+    assert!(
+        status.message.contains("workloads/explanation"),
+        "{status:?}"
+    );
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "explained"},
+        "rules": [{"apiGroups": ["explanation.kueue-lab.dev"], "resources": ["workloads/explanation"], "verbs": ["get"]}],
+    });
+    lab.post(&format!("{rbac}/namespaces/default/roles"), &role);
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "explained"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "explained"},
+        "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+    });
+    lab.post(&format!("{rbac}/namespaces/default/rolebindings"), &binding);
+    let explained = lab.get_as("alice", &path).unwrap();
+    assert_eq!(explained["clusterQueue"], "red");
+    assert!(lab.get_as("bob", &path).is_err());
+}
+
+#[test]
+fn a_job_without_a_workload_has_the_reason() {
+    let lab = TeamLab::start(4, 4);
+    let mut unlabelled = job("unlabelled", "red", "1", 60);
+    unlabelled["metadata"]["labels"] = json!({});
+    lab.create(unlabelled);
+    let output = lab.dir.run(&["explain", "workload", "unlabelled"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    let reason =
+        "Kueue creates no Workload for Job unlabelled: it has no label kueue.x-k8s.io/queue-name";
+    assert!(error.contains(reason), "{error}");
+}
+
 #[test]
 fn a_cluster_without_kueue_is_an_error() {
     let dir = WorkDir::new();

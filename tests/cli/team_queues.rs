@@ -135,6 +135,14 @@ impl TeamLab {
         self.runtime.block_on(get)
     }
 
+    /// The object of a path for another user.
+    pub(crate) fn get_as(&self, user: &str, path: &str) -> Result<Value, kube::Error> {
+        let request = http::Request::get(path).header("Impersonate-User", user);
+        let request = request.body(Vec::new()).unwrap();
+        let get = async { self.lab.client().await.request(request).await };
+        self.runtime.block_on(get)
+    }
+
     /// Creates an object.
     pub(crate) fn post(&self, path: &str, object: &Value) -> Value {
         self.send(http::Request::post(path), object)
