@@ -181,7 +181,7 @@ impl EngineState {
                 let key = LocalQueueKey::new(namespace, name);
                 let mut local = LocalQueue::clone(engine.local_queue(&key).unwrap());
                 local.spec.stop_policy = None;
-                engine.upsert_local_queue(local.into());
+                engine.apply(ObjectChange::upsert(local), now);
             }
             AdmittingChange::FlavorFungibility {
                 cluster_queue,

@@ -159,7 +159,7 @@ fn check_requeue(state: &EngineState, key: &WorkloadKey) -> Result<(), String> {
     let mut queue = ClusterQueue::clone(engine.cluster_queue(&queue).unwrap());
     // A change of the spec without an effect on quota.
     queue.spec.fair_sharing = Some(FairSharing::default());
-    engine.upsert_cluster_queue(queue.into(), now);
+    engine.apply(ObjectChange::upsert(queue), now);
     requeued.settle();
     match requeued.reserves(key) {
         true => Ok(()),

@@ -49,6 +49,7 @@ fn job_of(wl: &Workload) -> Option<(&str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kueue_lab_engine::engine::ObjectChange;
     use serde_json::{Value, json};
 
     fn workload(uid: &str, name: &str, owner: &Value) -> Arc<Workload> {
@@ -68,7 +69,8 @@ mod tests {
         let (job, group) = (owner("Job", "train", true), owner("Pod", "p", false));
         let live = |owner: &Value| {
             let mut engine = Engine::new(Default::default());
-            engine.upsert_workload(workload("1", "a", owner), Default::default());
+            let workload = ObjectChange::upsert(workload("1", "a", owner));
+            engine.apply(workload, Default::default());
             engine
         };
         let cases = [

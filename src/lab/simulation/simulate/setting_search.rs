@@ -7,6 +7,7 @@ use kueue_lab_api::v1beta2::{
     StopPolicy, Workload,
 };
 use kueue_lab_engine::Engine;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::Decimal;
 use kueue_lab_engine::workload::predicates;
 use kueue_lab_reason::QuotaObject;
@@ -109,7 +110,7 @@ fn start(driver: &mut EngineDriver, queue: &StoppedQueue, now: Timestamp) {
             if let Some(local) = engine.local_queue(&key) {
                 let mut local = LocalQueue::clone(local);
                 local.spec.stop_policy = Some(StopPolicy::None);
-                engine.upsert_local_queue(local.into());
+                engine.apply(ObjectChange::upsert(local), now);
             }
         }
     }
@@ -125,7 +126,7 @@ fn change_queue(
     if let Some(queue) = engine.cluster_queue(name) {
         let mut queue = ClusterQueue::clone(queue);
         change(&mut queue);
-        engine.upsert_cluster_queue(queue.into(), now);
+        engine.apply(ObjectChange::upsert(queue), now);
     }
 }
 
@@ -290,7 +291,7 @@ fn set_weight(
                 let mut cohort = Cohort::clone(cohort);
                 cohort.spec.fair_sharing = fair_sharing;
                 // A Cohort in a cycle does not admit anything.
-                let _ = engine.upsert_cohort(cohort.into(), now);
+                engine.apply(ObjectChange::upsert(cohort), now);
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, Workload};
+use k8s_openapi::api::core::v1::Node;
+use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor, Topology, Workload};
 use kueue_lab_engine::config::FairSharing;
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use super::{ExplainedWorkload, explain_workload};
 fn change_queue(engine: &mut Engine, name: &str, change: impl FnOnce(&mut ClusterQueue)) {
     let mut queue = ClusterQueue::clone(engine.cluster_queue(name).unwrap());
     change(&mut queue);
-    engine.upsert_cluster_queue(queue.into(), at());
+    engine.apply(ObjectChange::upsert(queue), at());
 }
 
 #[test]
@@ -27,14 +29,14 @@ fn a_stopped_queue_starts() {
     assert_eq!(changes(&stopped, &workload("w", "q", 4, 0)), [of_queue]);
     // Also of a workload of the cluster.
     let key = kueue_lab_engine::workload::WorkloadKey::new("ns", "w");
-    stopped.upsert_workload(workload("w", "q", 4, 0), at());
+    stopped.apply(ObjectChange::upsert(workload("w", "q", 4, 0)), at());
     let explained = explain_workload(&mut stopped.clone(), &[], &key, at());
     let ExplainedWorkload { changes: found, .. } = explained.unwrap();
     assert_eq!(found.admitting_changes[0].to_string(), of_queue);
     let key = LocalQueueKey::new("ns", "q");
     let mut local = LocalQueue::clone(stopped.local_queue(&key).unwrap());
     local.spec.stop_policy = hold;
-    stopped.upsert_local_queue(Arc::new(local));
+    stopped.apply(ObjectChange::upsert(local), at());
     assert_eq!(
         changes(&stopped, &workload("x", "q", 1, 9)),
         [format!(
@@ -49,12 +51,14 @@ fn topologies(quota: i64) -> Engine {
     let mut engine = engine(&[]);
     let levels = json!([{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]);
     let topology = json!({"metadata": {"name": "racks"}, "spec": {"levels": levels}});
-    engine.upsert_topology(Arc::new(typed("Topology", topology)), at());
+    let topology: Topology = typed("Topology", topology);
+    engine.apply(ObjectChange::upsert(topology), at());
     let names = ["with-nodes", "without-nodes"];
     for name in names {
         let spec = json!({"nodeLabels": {"of": name}, "topologyName": "racks"});
         let flavor = json!({"metadata": {"name": name}, "spec": spec});
-        engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), at());
+        let flavor: ResourceFlavor = typed("ResourceFlavor", flavor);
+        engine.apply(ObjectChange::upsert(flavor), at());
     }
     for (node, rack) in [("n1", "r1"), ("n2", "r2")] {
         let labels = json!({"of": "with-nodes", "rack": rack, "kubernetes.io/hostname": node});
@@ -63,7 +67,8 @@ fn topologies(quota: i64) -> Engine {
             "status": {"allocatable": {"cpu": "1", "pods": "10"},
                 "conditions": [{"type": "Ready", "status": "True"}]},
         });
-        engine.upsert_node(&serde_json::from_value(node).unwrap(), at());
+        let node: Node = serde_json::from_value(node).unwrap();
+        engine.apply(ObjectChange::upsert(node), at());
     }
     let quota = json!([{"name": "cpu", "nominalQuota": quota}]);
     let flavors = names.map(|name| json!({"name": name, "resources": quota}));
@@ -74,10 +79,12 @@ fn topologies(quota: i64) -> Engine {
         "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
     });
     let queue = json!({"metadata": {"name": "tas"}, "spec": spec});
-    engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", queue)), at());
+    let queue: ClusterQueue = typed("ClusterQueue", queue);
+    engine.apply(ObjectChange::upsert(queue), at());
     let local =
         json!({"metadata": {"name": "tas", "namespace": "ns"}, "spec": {"clusterQueue": "tas"}});
-    engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
+    let local: LocalQueue = typed("LocalQueue", local);
+    engine.apply(ObjectChange::upsert(local), at());
     engine
 }
 
@@ -123,14 +130,17 @@ fn a_higher_weight_admits_with_fair_sharing() {
     let namespace = json!({"metadata": {"name": "ns"}});
     engine.upsert_namespace(&serde_json::from_value(namespace).unwrap(), at());
     let flavor = json!({"metadata": {"name": "f"}, "spec": {}});
-    engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), at());
+    let flavor: ResourceFlavor = typed("ResourceFlavor", flavor);
+        engine.apply(ObjectChange::upsert(flavor), at());
     for (name, quota) in [("a", 0), ("b", 0), ("c", 8)] {
         let mut queue = json!({"metadata": {"name": name}, "spec": queue_of("all", quota)});
         queue["spec"]["namespaceSelector"] = json!({});
-        engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", queue)), at());
+        let queue: ClusterQueue = typed("ClusterQueue", queue);
+    engine.apply(ObjectChange::upsert(queue), at());
         let local =
             json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-        engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
+        let local: LocalQueue = typed("LocalQueue", local);
+    engine.apply(ObjectChange::upsert(local), at());
     }
     let held = ["a", "b"]
         .map(|queue| [1, 2, 3, 4].map(|number| workload(&format!("{queue}{number}"), queue, 1, 0)));
