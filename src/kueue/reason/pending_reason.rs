@@ -86,6 +86,9 @@ pub enum PendingReason {
     AwaitsRequeue {
         /// Since when, and which events.
         inadmissible: InadmissibleState,
+        /// The workloads before it in its queue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        behind: Option<WorkloadsAhead>,
     },
     /// It fits once preempted workloads release their quota.
     DeferredFit,

@@ -20,7 +20,9 @@ impl Engine {
         now: Timestamp,
     ) -> Option<InadmissibleState> {
         let key = predicates::key(wl);
-        if self.pending_state(&key) != Some(PendingState::Inadmissible) {
+        // Workloads whose retries are skipped count as inadmissible without an event.
+        let skips_retries = !self.quota_slots.is_empty();
+        if skips_retries || self.pending_state(&key) != Some(PendingState::Inadmissible) {
             return None;
         }
         let node = self.cache.node_of(queue);

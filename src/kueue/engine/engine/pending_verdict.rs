@@ -150,6 +150,7 @@ impl Engine {
             Some(FlavorAssignmentMode::Fit) => match (skipped, &explanation.inadmissible) {
                 (_, Some(inadmissible)) => PendingReason::AwaitsRequeue {
                     inadmissible: inadmissible.clone(),
+                    behind,
                 },
                 (Some(cause), None) if behind.is_none() => PendingReason::Evaluated { cause },
                 (_, None) => PendingReason::Fits { behind },

@@ -77,7 +77,7 @@ impl PendingReason {
             PendingReason::Fits {
                 behind: Some(behind),
             } => format!("it fits, {behind}"),
-            PendingReason::AwaitsRequeue { inadmissible } => {
+            PendingReason::AwaitsRequeue { inadmissible, .. } => {
                 format!("it would fit now, but is {inadmissible}")
             }
             PendingReason::DeferredFit => {

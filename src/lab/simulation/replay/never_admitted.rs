@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kueue_lab_api::v1beta2::PodSet;
+use kueue_lab_reason::{PendingReason, PendingVerdict};
 
 use super::outcome::NeverAdmitted;
 use super::replayer::Replayer;
@@ -27,7 +28,14 @@ impl Replayer<'_> {
             let key = self.runs[first].workload.clone();
             let explained = self.driver.engine_mut().explain(&key, self.now);
             let verdict = explained.and_then(|explained| explained.verdict);
-            let reason = verdict.map_or_else(String::new, |verdict| verdict.to_string());
+            // No event follows at the end of a replay.
+            let verdict = verdict.map(|verdict| match verdict.reason {
+                PendingReason::AwaitsRequeue { behind, .. } => {
+                    PendingReason::Fits { behind }.into()
+                }
+                _ => verdict,
+            });
+            let reason = verdict.map_or_else(String::new, |v: PendingVerdict| v.to_string());
             let job = &self.trace.jobs[first];
             let never = reasons.entry(reason.clone());
             let never = never.or_insert_with(|| NeverAdmitted {
