@@ -1,11 +1,15 @@
 //! [`settle`]: runs scheduling cycles until nothing changes any more.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::{DriverEvent, EngineDriver};
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_engine::status::{condition, set_condition};
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 
 /// Rounds after which a state counts as one that does not settle, besides those of its workloads.
@@ -14,7 +18,7 @@ const MIN_ROUNDS: usize = 64;
 const ROUNDS_PER_WORKLOAD: usize = 4;
 /// The same preemptor and target, this many times, are a loop.
 pub(crate) const REPETITIONS: usize = 3;
-/// Deadlines of the engine within this time belong to a change: batched retries, second passes.
+/// Deadlines within this time belong to a change: batched retries, second passes, the end of backoffs.
 const NEAR: SignedDuration = SignedDuration::from_secs(30);
 
 /// A preemption that repeats.
@@ -95,10 +99,43 @@ pub(crate) fn settle_round(
     }
     if is_quiet {
         let near = now.saturating_add(NEAR).unwrap_or(Timestamp::MAX);
-        let deadline = driver.next_deadline().filter(|at| *at <= near)?;
-        *now = deadline.max(*now);
+        let backoffs = backoffs(driver).into_iter().map(|(at, _)| at);
+        let deadline = driver.next_deadline().into_iter().chain(backoffs).min();
+        *now = deadline.filter(|at| *at <= near)?.max(*now);
+        requeue_after_backoff(driver, *now);
     }
     Some(events)
+}
+
+/// The workloads that wait for the end of their backoff, and when it ends.
+fn backoffs(driver: &EngineDriver) -> Vec<(Timestamp, WorkloadKey)> {
+    let gates = &driver.engine().config().gates;
+    let workloads = driver.engine().workloads();
+    let backoffs = workloads.filter_map(|wl| {
+        let at = wl.status.requeue_state.as_ref()?.requeue_at.as_ref()?;
+        predicates::is_admissible(wl, gates).then(|| (at.0, predicates::key(wl)))
+    });
+    backoffs.collect()
+}
+
+/// Requeues workloads whose backoff has ended, as the controller of Workloads does.
+fn requeue_after_backoff(driver: &mut EngineDriver, now: Timestamp) {
+    for (_, key) in backoffs(driver).into_iter().filter(|(at, _)| *at <= now) {
+        let Some(wl) = driver.engine().workload(&key) else {
+            continue;
+        };
+        let mut wl = Workload::clone(wl);
+        if let Some(state) = &mut wl.status.requeue_state {
+            state.requeue_at = None;
+        }
+        let (reason, message) = (
+            c::requeued::BACKOFF_FINISHED,
+            "The workload backoff was finished",
+        );
+        let requeued = condition(&wl, c::REQUEUED, true, reason, message, now);
+        set_condition(&mut wl.status.conditions, requeued);
+        driver.upsert_workload(Arc::new(wl), now);
+    }
 }
 
 /// The evicted workloads that still hold quota.
