@@ -8,9 +8,7 @@ use kube::config::Kubeconfig;
 use super::CommandError;
 use super::running_lab::running_lab_kubeconfig;
 use kueue_lab_explain::ExplainError;
-use kueue_lab_lab::{
-    KubeconfigContext, context_names, read_default_kubeconfig, read_kubeconfig,
-};
+use kueue_lab_lab::{KubeconfigContext, context_names, read_default_kubeconfig, read_kubeconfig};
 
 /// The flags that select a kubeconfig and a context.
 #[derive(Debug, Default, clap::Args)]

@@ -94,12 +94,16 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     let ConstructedWorkloads {
         workloads,
         mut without_workload,
+        created_namespaces,
     } = construct_workloads(&submission, &queues, kueue)?;
+    for name in created_namespaces {
+        eprintln!("note: the cluster has no namespace {name}; it is created for the simulation");
+    }
     let (mut workloads, conflicts) = without_name_conflicts(&engine, workloads);
     if let (true, Some(first)) = (workloads.is_empty(), conflicts.first()) {
         let JobWithoutWorkload { object, reason } = first;
         let why = format!("Kueue creates no Workload for {object}: {reason}");
-        return Err(submission.file.error(&why));
+        return Err(submission.file.error(&why).into());
     }
     without_workload.extend(conflicts);
     // One after another, so that their order in the queue is that of the file.

@@ -17,8 +17,8 @@ use kueue_lab_explain::explain_text_of_controller;
 use kueue_lab_lab::{Lab, LabPaths};
 use kueue_lab_presets::{FileWatcher, Finding};
 use kueue_lab_scenario::{
-    CaseResult, CaseStart, Coverage, LabFuture, TestFile, TestOptions, case_text, test_file_schema,
-    coverage, json_report, junit_report, run_tests, summary_text,
+    CaseResult, CaseStart, Coverage, LabFuture, TestFile, TestOptions, case_text, coverage,
+    json_report, junit_report, run_tests, summary_text, test_file_schema,
 };
 
 const EXAMPLES: &str = "\
@@ -80,7 +80,8 @@ enum Output {
 
 pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
     if args.schema {
-        let schema = serde_json::to_string_pretty(&test_file_schema()).map_err(CommandError::failed)?;
+        let schema =
+            serde_json::to_string_pretty(&test_file_schema()).map_err(CommandError::failed)?;
         return print_stdout(format!("{schema}\n").as_bytes());
     }
     if let Some(name) = &args.warning {

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kueue_lab_api::config::{CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, load};
-use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_cluster::request_error_message;
+use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_controller_runtime::Api;
 
 /// The ConfigMap of Kueue's manifests.

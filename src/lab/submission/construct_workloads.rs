@@ -29,6 +29,8 @@ pub struct ConstructedWorkloads {
     pub workloads: Vec<Workload>,
     /// The jobs without a Workload.
     pub without_workload: Vec<JobWithoutWorkload>,
+    /// The namespaces of the file's objects that the cluster does not have, in which the lab created them.
+    pub created_namespaces: Vec<String>,
 }
 
 /// The Workloads of a submission, in a lab with these queues and this configuration of Kueue.
@@ -74,18 +76,16 @@ async fn construct_in(
         }
     }
     let file = &submission.file;
-    let mut created_objects = Vec::new();
+    let (mut created_objects, mut created_namespaces) = (Vec::new(), Vec::new());
     match &submission.submitted {
         Submitted::Objects(objects) => {
             let objects_of_file: Vec<&Value> = objects.iter().map(|object| &object.value).collect();
             for name in missing_namespaces(&objects_of_file, queues) {
-                eprintln!(
-                    "note: the cluster has no namespace {name}; it is created for the simulation"
-                );
                 let namespace = json!({
                     "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
                 let created = create_object(&client, &namespace, Validation::Warn).await;
-                created.map_err(|error| CliError::Failed(error.text(&namespace)))?;
+                created.map_err(|error| SubmissionError::Refused(error.text(&namespace)))?;
+                created_namespaces.push(name);
             }
             for object in objects {
                 let created = create_object(&client, &object.value, Validation::Strict).await;
@@ -137,6 +137,7 @@ async fn construct_in(
     Ok(ConstructedWorkloads {
         workloads,
         without_workload,
+        created_namespaces,
     })
 }
 

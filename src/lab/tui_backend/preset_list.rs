@@ -66,7 +66,7 @@ fn diagnostic(finding: &Finding) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
     use kueue_lab_yaml::Position;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Namespace, Node};
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor, Topology, Workload};
 use kueue_lab_engine::config::FairSharing;
 use kueue_lab_engine::engine::ObjectChange;
@@ -128,19 +128,20 @@ fn a_higher_weight_admits_with_fair_sharing() {
         ..EngineConfig::default()
     });
     let namespace = json!({"metadata": {"name": "ns"}});
-    engine.upsert_namespace(&serde_json::from_value(namespace).unwrap(), at());
+    let namespace: Namespace = serde_json::from_value(namespace).unwrap();
+    engine.apply(ObjectChange::upsert(namespace), at());
     let flavor = json!({"metadata": {"name": "f"}, "spec": {}});
     let flavor: ResourceFlavor = typed("ResourceFlavor", flavor);
-        engine.apply(ObjectChange::upsert(flavor), at());
+    engine.apply(ObjectChange::upsert(flavor), at());
     for (name, quota) in [("a", 0), ("b", 0), ("c", 8)] {
         let mut queue = json!({"metadata": {"name": name}, "spec": queue_of("all", quota)});
         queue["spec"]["namespaceSelector"] = json!({});
         let queue: ClusterQueue = typed("ClusterQueue", queue);
-    engine.apply(ObjectChange::upsert(queue), at());
+        engine.apply(ObjectChange::upsert(queue), at());
         let local =
             json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
         let local: LocalQueue = typed("LocalQueue", local);
-    engine.apply(ObjectChange::upsert(local), at());
+        engine.apply(ObjectChange::upsert(local), at());
     }
     let held = ["a", "b"]
         .map(|queue| [1, 2, 3, 4].map(|number| workload(&format!("{queue}{number}"), queue, 1, 0)));
