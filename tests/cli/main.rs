@@ -93,7 +93,7 @@ fn usage_errors_are_one_line_and_exit_code_2() {
             "skypilot-priority-preemption",
         ),
         (&["completions", "tcl"], "tcl"),
-        (&["explain", "workload", "w"], "kueue-lab up"),
+        (&["explain", "workload", "w"], "no lab is running"),
         (&["tui", "--context", "nope"], "terminal"),
         (
             &["up", "--controller", "none", "--cluster", "context:x"],
