@@ -186,7 +186,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {
         let results = threads.into_iter().zip(&configurations);
         let results = results.map(|(thread, configuration)| match thread.join() {
             Ok(result) => result.map_err(|error| {
-                CommandError::usage(format!("preset {}: {error}", configuration.name))
+                CommandError::usage(error).with_message(format!("preset {}", configuration.name))
             }),
             Err(panic) => std::panic::resume_unwind(panic),
         });

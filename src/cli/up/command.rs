@@ -399,7 +399,7 @@ async fn serve_lab(
 ) -> Result<(), CommandError> {
     if let Err(error) = kubeconfig.write(&lab) {
         stop(lab, record, shutdown).await;
-        return Err(CommandError::usage(error));
+        return Err(error);
     }
     let path = kubeconfig.path().to_owned();
     let printed = match &ui {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kueue_lab_lab::{Cluster, Lab, state_dir};
 
+use crate::cli::CommandError;
 use crate::cli::running_lab::{DEFAULT_NAME, lock_path};
 
 /// The kubeconfig file of this run.
@@ -54,13 +55,17 @@ impl LabKubeconfig {
     /// Writes the file, and its folder if needed.
     ///
     /// # Errors
-    /// A message that names the file.
-    pub(super) fn write(&mut self, lab: &Lab) -> Result<(), String> {
+    /// The file or its folder cannot be written.
+    pub(super) fn write(&mut self, lab: &Lab) -> Result<(), CommandError> {
         if let Some(folder) = self.path.parent().filter(|p| *p != Path::new("")) {
             let made = std::fs::create_dir_all(folder);
-            made.map_err(|e| format!("cannot create the folder {}: {e}", folder.display()))?;
+            made.map_err(|error| {
+                let message = format!("cannot create the folder {}", folder.display());
+                CommandError::usage(error).with_message(message)
+            })?;
         }
-        lab.write_kubeconfig(&self.path)?;
+        lab.write_kubeconfig(&self.path)
+            .map_err(CommandError::usage)?;
         if matches!(lab.cluster(), Cluster::Embedded(_)) {
             self.written = kueue_lab_host::read(&self.path, kueue_lab_host::FILE_LIMIT).ok();
         }
@@ -73,10 +78,10 @@ impl LabKubeconfig {
         while changes.changed().await.is_ok() {
             let written = match self.is_unchanged() {
                 true => self.write(lab),
-                false => Err(format!(
+                false => Err(CommandError::failed(format!(
                     "{} was changed, so the contexts of worker clusters in it stay",
                     self.path.display()
-                )),
+                ))),
             };
             if let Err(error) = written {
                 tracing::warn!("{error}");

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use kube::Client;
 
+use crate::cli::CommandError;
 use kueue_lab_clock::Clock;
 use kueue_lab_import::import_for_change;
-use kueue_lab_lab::error_chain;
 use kueue_lab_plan::{EffectKind, PlannedChange, change_scope, plan_preset, plan_text};
-use kueue_lab_presets::{ReviewedSave, SaveReview, SavedPreset};
+use kueue_lab_presets::{ReviewError, ReviewedSave, SaveReview, SavedPreset};
 
 /// Plans each save of the active preset; with `--confirm`, a save that evicts is held.
 pub(super) struct PlanReview {
@@ -26,17 +26,17 @@ impl SaveReview for PlanReview {
         &self,
         client: &Client,
         saved: SavedPreset,
-    ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
+    ) -> Result<BoxFuture<'static, Result<ReviewedSave, ReviewError>>, ReviewError> {
         let now = self.clock.now();
         let scope = change_scope(&saved.folder, &saved.name);
         let bundle = import_for_change(client, "the lab", now, &scope).await;
-        let bundle = bundle.map_err(|error| error_chain(&error))?;
+        let bundle = bundle.map_err(CommandError::failed)?;
         let plan = move || {
             let change = PlannedChange {
                 folder: &saved.folder,
                 preset: &saved.name,
             };
-            let plan = plan_preset(&bundle, change).map_err(|error| error.to_string())?;
+            let plan = plan_preset(&bundle, change)?;
             let evicted = plan.effects.iter();
             let evicted = evicted.filter(|e| e.kind == EffectKind::Evicted).count();
             Ok(ReviewedSave {
@@ -50,7 +50,7 @@ impl SaveReview for PlanReview {
         };
         Ok(Box::pin(async move {
             let planned = tokio::task::spawn_blocking(plan).await;
-            planned.unwrap_or_else(|error| Err(error.to_string()))
+            planned.unwrap_or_else(|error| Err(error.into()))
         }))
     }
 }

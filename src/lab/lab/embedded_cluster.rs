@@ -48,7 +48,7 @@ pub(crate) async fn embedded_cluster(
     let loaded = cluster
         .load_objects(file.objects(), file.unknown_fields())
         .await;
-    loaded.map_err(|error| LabError::ObjectFile(file.message(&error)))
+    loaded.map_err(|error| file.error(&error).into())
 }
 
 /// The kinds that an empty cluster serves.

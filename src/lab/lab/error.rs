@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::object_file::ObjectFileError;
 use crate::preflight::PreflightError;
 use kueue_lab_cluster::ClusterError;
 use kueue_lab_controller_runtime::api_errors::error_message;
@@ -19,8 +20,8 @@ pub enum LabError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// An object of the file to start from is not valid.
-    #[error("{0}")]
-    ObjectFile(String),
+    #[error(transparent)]
+    ObjectFile(#[from] ObjectFileError),
     /// A preflight check failed.
     #[error(transparent)]
     Preflight(#[from] PreflightError),

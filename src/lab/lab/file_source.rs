@@ -7,6 +7,23 @@ use kueue_lab_presets::BuiltInFile;
 /// Maximum size of a file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
+/// The error of reading a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A file of a folder cannot be read.
+    #[error("cannot read {}: {error}", .path.display())]
+    Unreadable {
+        /// The path of the file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// The binary does not have the file.
+    #[error("there is no file {} in the binary", .0.display())]
+    NotShipped(PathBuf),
+}
+
 /// A set of scenario files and the files they refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
@@ -20,19 +37,19 @@ impl FileSource {
     /// Reads a file by its relative path.
     ///
     /// # Errors
-    /// A message with the file name.
-    pub fn read(&self, path: &Path) -> Result<String, String> {
+    /// [`FileError`], with the file name.
+    pub fn read(&self, path: &Path) -> Result<String, FileError> {
         match self {
             Self::Folder(folder) => {
-                let full = folder.join(path);
-                let failed = |e: std::io::Error| format!("cannot read {}: {e}", full.display());
-                kueue_lab_host::read_to_string(&full, MAX_FILE).map_err(failed)
+                let path = folder.join(path);
+                let read = kueue_lab_host::read_to_string(&path, MAX_FILE);
+                read.map_err(|error| FileError::Unreadable { path, error })
             }
             Self::Shipped(files) => {
                 let wanted = normalize(path);
                 let found = files.iter().find(|f| Path::new(f.path) == wanted);
-                let missing = || format!("there is no file {} in the binary", wanted.display());
-                found.map(|f| f.text.to_owned()).ok_or_else(missing)
+                let text = found.map(|f| f.text.to_owned());
+                text.ok_or(FileError::NotShipped(wanted))
             }
         }
     }

@@ -58,10 +58,7 @@ impl KueueStart {
         );
         let (given, base) = match (components.kueue.take(), &cluster.from) {
             // Those of the cluster from which the lab starts.
-            (None, Some(from)) => (
-                from.configuration().map_err(LabError::ObjectFile)?,
-                from.base_configuration(),
-            ),
+            (None, Some(from)) => (from.configuration()?, from.base_configuration()),
             (given, _) => (given, None),
         };
         let given = Source::new(given)?;

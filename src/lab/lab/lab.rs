@@ -18,7 +18,7 @@ use crate::remote_lab::RemoteLab;
 use crate::started_parts::StartedParts;
 use crate::workers::merged_kubeconfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_cluster::Cluster;
+use kueue_lab_cluster::{Cluster, ClusterError};
 use kueue_lab_controller::Controller;
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_engine::engine::ExhaustedLimit;
@@ -122,17 +122,20 @@ impl Lab {
     /// if there are any.
     ///
     /// # Errors
-    /// The file cannot be written; a message.
-    pub fn write_kubeconfig(&self, path: &Path) -> Result<(), String> {
-        let written = self.parts().cluster.write_kubeconfig(path);
-        written.map_err(|error| error.to_string())?;
+    /// [`ClusterError::Kubeconfig`].
+    pub fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {
+        self.parts().cluster.write_kubeconfig(path)?;
         let workers = self.parts().workers.kubeconfigs();
         let (Some(own), false) = (self.parts().cluster.kubeconfig(), workers.is_empty()) else {
             return Ok(());
         };
         let all = std::iter::once(own).chain(workers.iter().map(String::as_str));
-        let merged = merged_kubeconfig(all)?;
-        kueue_lab_host::write(path, merged).map_err(|error| format!("{}: {error}", path.display()))
+        let failed = |reason: String| ClusterError::Kubeconfig {
+            path: path.display().to_string(),
+            reason,
+        };
+        let merged = merged_kubeconfig(all).map_err(|error| failed(error.to_string()))?;
+        kueue_lab_host::write(path, merged).map_err(|error| failed(error.to_string()))
     }
 
     /// A client with full permissions.

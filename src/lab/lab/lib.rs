@@ -60,7 +60,7 @@ pub use error::LabError;
 pub use explanation_server::{
     EXPLANATION_GROUP, EXPLANATION_VERSION, explain_live_cluster_queue, explain_live_workload,
 };
-pub use file_source::FileSource;
+pub use file_source::{FileError, FileSource};
 pub use idle::LabActivity;
 pub use job_webhooks::JobWebhooksPlugin;
 pub use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
@@ -81,8 +81,8 @@ pub use lab_kinds::{
 };
 pub use lab_snapshot::LabSnapshot;
 pub use lint_nodes::pool_nodes;
-pub use object_file::ObjectFile;
-pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
+pub use object_file::{ObjectFile, ObjectFileError};
+pub use paths::{LabPaths, PresetsFolder, PresetsNotWritten, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS, WARNING_SCENARIOS};

@@ -26,6 +26,11 @@ const BUNDLE: &str = "Bundle";
 /// The last line of a bundle.
 const BUNDLE_END: &str = "# end of the bundle";
 
+/// A file whose objects cannot be used: the message has the file, the line and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ObjectFileError(String);
+
 /// Objects with their positions in a file.
 #[derive(Clone, Debug)]
 pub struct ObjectFile {
@@ -41,15 +46,18 @@ impl ObjectFile {
     /// Reads a file with one object in each YAML document.
     ///
     /// # Errors
-    /// A message with the file, the line and the remedy.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let file = path.display();
-        let bytes = kueue_lab_host::read_argument(path, LIMITS.bytes as u64)
-            .map_err(|e| format!("cannot read {file}: {e}"))?;
+    /// The file cannot be read, is cut off, or has no objects.
+    pub fn read(path: &Path) -> Result<Self, ObjectFileError> {
+        let (file, invalid) = (path.display(), |message| Err(ObjectFileError(message)));
+        let bytes = match kueue_lab_host::read_argument(path, LIMITS.bytes as u64) {
+            Ok(bytes) => bytes,
+            Err(error) => return invalid(format!("cannot read {file}: {error}")),
+        };
         let parsed = utf8(&bytes).and_then(|text| Ok((text, documents(text, LIMITS)?)));
-        let (text, documents) = parsed.map_err(|problem| format!("{file}:{problem}"))?;
+        let (text, documents) =
+            parsed.map_err(|problem| ObjectFileError(format!("{file}:{problem}")))?;
         if documents.is_empty() {
-            return Err(format!(
+            return invalid(format!(
                 "{file} has no objects; write one with `kueue-lab export`"
             ));
         }
@@ -62,12 +70,13 @@ impl ObjectFile {
         {
             let (at, head) = (positions.remove(0), objects.remove(0));
             if let Some(count) = head["objects"].as_u64() {
-                check_complete(text, objects.len(), count)
-                    .map_err(|problem| format!("{file}:{at}: Bundle: {problem}"))?;
+                check_complete(text, objects.len(), count).map_err(|problem| {
+                    ObjectFileError(format!("{file}:{at}: Bundle: {problem}"))
+                })?;
             }
             let time = head["time"].as_str().and_then(|time| time.parse().ok());
             imported_at = Some(time.ok_or_else(|| {
-                format!("{file}:{at}: Bundle: time is missing or no time such as 2026-01-02T15:04:05Z; import the cluster again")
+                ObjectFileError(format!("{file}:{at}: Bundle: time is missing or no time such as 2026-01-02T15:04:05Z; import the cluster again"))
             })?);
         }
         Ok(Self {
@@ -113,8 +122,8 @@ impl ObjectFile {
     /// Kueue's configuration in the ConfigMap; `None` if there is none.
     ///
     /// # Errors
-    /// A message: the lab cannot load it.
-    pub fn configuration(&self) -> Result<Option<LoadedConfiguration>, String> {
+    /// The lab cannot load it.
+    pub fn configuration(&self) -> Result<Option<LoadedConfiguration>, ObjectFileError> {
         let Some(index) = self.config_map() else {
             return Ok(None);
         };
@@ -127,7 +136,7 @@ impl ObjectFile {
                 "{CONFIG_MAP_KEY}: {}; the lab needs a configuration of the Kueue it implements",
                 problems.join("; ")
             );
-            self.message(&LoadObjectError { index, message })
+            self.error(&LoadObjectError { index, message })
         })
     }
 
@@ -158,8 +167,12 @@ impl ObjectFile {
         self.objects.clone()
     }
 
-    /// The message of an error with the file, the line and the object.
-    pub(crate) fn message(&self, error: &LoadObjectError) -> String {
+    /// An error with the file, the line and the object.
+    pub(crate) fn error(&self, error: &LoadObjectError) -> ObjectFileError {
+        ObjectFileError(self.message(error))
+    }
+
+    fn message(&self, error: &LoadObjectError) -> String {
         let file = self.path.display();
         let object = self.objects.get(error.index).map(name).unwrap_or_default();
         let Some(at) = self.positions.get(error.index).copied() else {
@@ -247,11 +260,17 @@ mod tests {
         let message = file.message(&error);
         assert!(message.contains("o.yaml:7:1: B team/b: why\n"), "{message}");
         std::fs::write(&path, "a: [\n").unwrap();
-        assert!(ObjectFile::read(&path).unwrap_err().contains("o.yaml:"));
+        assert!(
+            ObjectFile::read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("o.yaml:")
+        );
         std::fs::write(&path, "---\n").unwrap();
         assert!(
             ObjectFile::read(&path)
                 .unwrap_err()
+                .to_string()
                 .contains("has no objects")
         );
     }
@@ -269,13 +288,13 @@ mod tests {
         let whole = format!("---\n{head}objects: 2\n{objects}{BUNDLE_END}\n");
         assert_eq!(read(&whole).unwrap().objects().len(), 2);
         let cut = whole.find("---\nkind: B\n").unwrap();
-        let error = read(&whole[..cut]).unwrap_err();
+        let error = read(&whole[..cut]).unwrap_err().to_string();
         assert!(
             error.contains("o.yaml:2:1: Bundle: the file has 1 of 2 objects"),
             "{error}"
         );
         let cut = whole.find("ame: b\n").unwrap();
-        let error = read(&whole[..cut]).unwrap_err();
+        let error = read(&whole[..cut]).unwrap_err().to_string();
         assert!(error.contains("the file is cut off"), "{error}");
         // As of versions that did not write the number.
         assert!(read(&format!("{head}{objects}")).is_ok());

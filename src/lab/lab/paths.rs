@@ -38,12 +38,24 @@ pub struct LabPaths {
     pub outdated: Vec<String>,
 }
 
+/// The presets of the binary cannot be written to a folder.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot write the presets to {}: {error}; name a presets folder with --presets-dir",
+    .folder.display()
+)]
+pub struct PresetsNotWritten {
+    folder: PathBuf,
+    #[source]
+    error: io::Error,
+}
+
 impl LabPaths {
     /// Finds the locations. A checkout is a folder with both `presets` and `lab/scenarios`.
     ///
     /// # Errors
     /// The presets cannot be extracted; the message names the folder and a remedy.
-    pub fn find(presets_dir: Option<PathBuf>, here: &Path) -> Result<Self, String> {
+    pub fn find(presets_dir: Option<PathBuf>, here: &Path) -> Result<Self, PresetsNotWritten> {
         let checkout = here.join("presets").is_dir() && here.join("lab/scenarios").is_dir();
         let lab = match checkout {
             true => FileSource::Folder(relative(here, "lab")),
@@ -55,7 +67,10 @@ impl LabPaths {
             None if checkout => PresetsFolder::Checkout(relative(here, "presets")),
             None => {
                 let folder = state_dir().join("presets");
-                outdated = write_out(&folder, PRESETS).map_err(|e| failed(&folder, &e))?;
+                outdated = match write_out(&folder, PRESETS) {
+                    Ok(outdated) => outdated,
+                    Err(error) => return Err(PresetsNotWritten { folder, error }),
+                };
                 PresetsFolder::Extracted(folder)
             }
         };
@@ -73,13 +88,6 @@ fn relative(here: &Path, name: &str) -> PathBuf {
         Ok(current) if current == here => PathBuf::from(name),
         _ => here.join(name),
     }
-}
-
-fn failed(folder: &Path, error: &io::Error) -> String {
-    format!(
-        "cannot write the presets to {}: {error}; name a presets folder with --presets-dir",
-        folder.display()
-    )
 }
 
 /// The folder for state that outlives a run: `$XDG_STATE_HOME/kueue-lab`, by default

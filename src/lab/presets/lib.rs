@@ -65,6 +65,6 @@ pub use presets::{Presets, PresetsConfig, StartError};
 pub use presets_snapshot::PresetsSnapshot;
 pub use quantity_spelling::keep_quantity_spelling;
 pub use references::check_references;
-pub use removal::{RemovalReport, remove_preset_objects};
-pub use save_review::{ReviewedSave, SaveReview, SavedPreset};
+pub use removal::{RemovalError, RemovalReport, remove_preset_objects};
+pub use save_review::{ReviewError, ReviewedSave, SaveReview, SavedPreset};
 pub use state::{PresetInfo, PresetsState, SyncStatus};

@@ -16,7 +16,7 @@ use super::folder::{self, FolderError, PresetSource};
 use super::preset_settings::PresetSettings;
 use super::presets::{PresetsConfig, StartError};
 use super::presets_snapshot::PresetsSnapshot;
-use super::save_review::{ReviewedSave, SavedPreset, hold_save};
+use super::save_review::{ReviewError, ReviewedSave, SavedPreset, hold_save};
 use super::state_publisher::StatePublisher;
 use super::unmanaged_objects::UnmanagedObjects;
 use super::{Finding, Manifest, ParsedPreset, SyncStatus};
@@ -280,7 +280,7 @@ impl Reloader {
             }
             None => None,
         };
-        let failed = |error: String| {
+        let failed = |error: ReviewError| {
             tracing::warn!("preset {name}: the save cannot be planned: {error}");
             ReviewedSave::default()
         };

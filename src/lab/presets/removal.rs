@@ -2,7 +2,7 @@
 
 use kube::Client;
 
-use super::api_client::ApiClient;
+use super::api_client::{ApiClient, RequestError};
 use super::apply::Applier;
 
 /// The result of the removal.
@@ -14,6 +14,11 @@ pub struct RemovalReport {
     pub remaining: Vec<String>,
 }
 
+/// A request of the removal failed.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct RemovalError(#[from] RequestError);
+
 /// Deletes the objects of presets that still have the preset label. `remove_finalizers` is for a
 /// cluster without a running controller: removes the finalizers that the controller would remove.
 ///
@@ -22,15 +27,12 @@ pub struct RemovalReport {
 pub async fn remove_preset_objects(
     client: &Client,
     remove_finalizers: bool,
-) -> Result<RemovalReport, String> {
+) -> Result<RemovalReport, RemovalError> {
     let remote = ApiClient {
         client: client.clone(),
     };
-    let removed = async {
-        let mut applier = Applier::new(remote).await?;
-        applier.remove_all(remove_finalizers).await
-    };
-    let outcome = removed.await.map_err(|e| e.to_string())?;
+    let mut applier = Applier::new(remote).await?;
+    let outcome = applier.remove_all(remove_finalizers).await?;
     Ok(RemovalReport {
         objects: outcome.pruned,
         remaining: outcome.warnings.iter().map(ToString::to_string).collect(),

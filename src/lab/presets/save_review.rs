@@ -28,6 +28,9 @@ pub struct ReviewedSave {
     pub hold_reason: Option<String>,
 }
 
+/// Why a save cannot be planned.
+pub type ReviewError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Plans saves of the active preset.
 #[async_trait]
 pub trait SaveReview: Send + Sync {
@@ -35,15 +38,15 @@ pub trait SaveReview: Send + Sync {
     fn holds_saves(&self) -> bool;
 
     /// Reads the state of the cluster before the save is applied. The future computes the plan, also while
-    /// the save is being applied; its error is one sentence.
+    /// the save is being applied; its error has its causes.
     ///
     /// # Errors
-    /// The error of reading the cluster, one sentence.
+    /// The error of reading the cluster.
     async fn begin(
         &self,
         client: &Client,
         saved: SavedPreset,
-    ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String>;
+    ) -> Result<BoxFuture<'static, Result<ReviewedSave, ReviewError>>, ReviewError>;
 }
 
 /// Holds a save: the applied state stays until the preset is applied explicitly.

@@ -10,6 +10,7 @@ use crate::expect::{Expectation, ExpectedCondition};
 use crate::job_template::JobTemplate;
 use crate::pod_selection::PodSelection;
 use crate::selector::Selector;
+use kueue_lab_lab::FileError;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Position, Problem};
 
@@ -27,6 +28,13 @@ pub enum ScenarioError {
     /// The file cannot be read.
     #[error("{0}")]
     File(String),
+}
+
+impl ScenarioError {
+    /// The file cannot be read.
+    pub(super) fn file(error: FileError) -> Self {
+        Self::File(error.to_string())
+    }
 }
 
 /// A loaded scenario.

@@ -1,21 +1,32 @@
 //! Kubeconfigs of embedded worker clusters.
 
-use kube::config::Kubeconfig;
+use kube::config::{Kubeconfig, KubeconfigError};
+
+/// A text is not a kubeconfig.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MergeError {
+    /// It cannot be read or merged.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The merged one cannot be written.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
 
 /// One kubeconfig with the contexts of several; the current context is that of the first.
 ///
 /// # Errors
-/// A text is not a kubeconfig; a message.
+/// A text is not a kubeconfig.
 pub(crate) fn merged_kubeconfig<'a>(
     texts: impl IntoIterator<Item = &'a str>,
-) -> Result<String, String> {
+) -> Result<String, MergeError> {
     let mut merged = Kubeconfig::default();
     for text in texts {
-        let next = Kubeconfig::from_yaml(text).map_err(|error| error.to_string())?;
-        merged = merged.merge(next).map_err(|error| error.to_string())?;
+        let next = Kubeconfig::from_yaml(text)?;
+        merged = merged.merge(next)?;
     }
     // JSON is YAML, and keeps the names of the fields.
-    serde_json::to_string_pretty(&merged).map_err(|error| error.to_string())
+    Ok(serde_json::to_string_pretty(&merged)?)
 }
 
 /// The kubeconfig of a worker without a listener: only clients of this process reach it.

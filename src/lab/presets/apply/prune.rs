@@ -8,6 +8,17 @@ use crate::{Finding, ObjectKey, ObjectWrite, Plan};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::v1beta2::API_VERSION;
 
+/// Why an object is not deleted.
+#[derive(Debug, thiserror::Error)]
+enum PruneError {
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The namespace has objects of others.
+    #[error("it still holds {0}")]
+    NotEmpty(String),
+}
+
 impl Applier {
     /// Deletes the objects that were removed from the files. An object that cannot be deleted stays in
     /// the inventory and is retried with the next change.
@@ -64,17 +75,13 @@ impl Applier {
     }
 
     /// Deletes a managed object; returns whether it existed.
-    async fn delete_managed(&mut self, key: &ObjectKey) -> Result<bool, String> {
+    async fn delete_managed(&mut self, key: &ObjectKey) -> Result<bool, PruneError> {
         let version = self.versions.get(key).cloned().unwrap_or_default();
         let kind = self.kinds.find(&self.remote, &version, &key.kind).await;
-        let Some(kind) = kind.map_err(|e| e.to_string())? else {
+        let Some(kind) = kind? else {
             return Ok(false);
         };
-        let live = self
-            .remote
-            .get(&kind, key)
-            .await
-            .map_err(|e| e.to_string())?;
+        let live = self.remote.get(&kind, key).await?;
         // Deleted, or no longer managed.
         let Some(live) = live.filter(is_managed) else {
             return Ok(false);
@@ -82,14 +89,11 @@ impl Applier {
         if key.group.is_empty() && key.kind == "Namespace" {
             let contents =
                 namespace_contents::first_unmanaged_objects(&self.remote, &key.name).await;
-            if let Some(contents) = contents.map_err(|e| e.to_string())? {
-                return Err(format!("it still holds {contents}"));
+            if let Some(contents) = contents? {
+                return Err(PruneError::NotEmpty(contents));
             }
         }
-        self.remote
-            .delete(&kind, key)
-            .await
-            .map_err(|e| e.to_string())?;
+        self.remote.delete(&kind, key).await?;
         self.writes.push(ObjectWrite::deleted(key, &live));
         Ok(true)
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::applier::{Applier, ApplyError, with_preset_label};
-use crate::api_client::ApplyMode;
+use crate::api_client::{ApplyMode, RequestError};
 use crate::{Finding, Manifest, ObjectKey, ObjectWrite};
 
 /// A change that was made.
@@ -60,12 +60,16 @@ impl Applier {
         }
     }
 
-    async fn roll_back_one(&mut self, preset: &str, change: &RollbackStep) -> Result<(), String> {
+    async fn roll_back_one(
+        &mut self,
+        preset: &str,
+        change: &RollbackStep,
+    ) -> Result<(), RequestError> {
         let found = self
             .kinds
             .find(&self.remote, &change.version, &change.key.kind)
             .await;
-        let Some(kind) = found.map_err(|e| e.to_string())? else {
+        let Some(kind) = found? else {
             return Ok(());
         };
         match &change.applied.previous {
@@ -76,14 +80,11 @@ impl Applier {
                     force: change.applied.managed,
                 };
                 let applied = self.remote.apply(&kind, &change.key, &object, mode).await;
-                let object = applied.map_err(|e| e.to_string())?.object;
+                let object = applied?.object;
                 self.writes.push(ObjectWrite::applied(&change.key, &object));
                 Ok(())
             }
-            None if change.applied.created => {
-                let deleted = self.remote.delete(&kind, &change.key).await;
-                deleted.map_err(|e| e.to_string())
-            }
+            None if change.applied.created => self.remote.delete(&kind, &change.key).await,
             // An unmanaged object, or one from an earlier run: its previous state is unknown.
             None => Ok(()),
         }

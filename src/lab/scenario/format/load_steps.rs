@@ -209,7 +209,7 @@ impl StepLoader<'_> {
 
     fn read(&self, path: &Path, at: Position) -> Result<String, ScenarioError> {
         let read = self.files.read(path);
-        read.map_err(|message| self.problem(Problem::new(at, message)))
+        read.map_err(|error| self.problem(Problem::new(at, error.to_string())))
     }
 
     fn problem(&self, problem: Problem) -> ScenarioError {

@@ -106,7 +106,8 @@ impl TestFile {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let files = FileSource::Folder(folder.clone());
         let name = path.file_name().map_or(path, Path::new);
-        let text = files.read(name).map_err(TestFileError::File)?;
+        let text = files.read(name);
+        let text = text.map_err(|error| TestFileError::File(error.to_string()))?;
         let file = files.display(name);
         let in_file = |problem| TestFileError::at(&file, &text, problem);
         let node = parse_one(&text, Limits::default()).map_err(in_file)?;
@@ -128,7 +129,7 @@ impl TestFile {
         let kueue = raw.kueue.as_ref().map(|kueue| {
             let path = Path::new(&kueue.value);
             let text = files.read(path);
-            let text = text.map_err(|message| in_file(Problem::new(kueue.at, message)))?;
+            let text = text.map_err(|error| in_file(Problem::new(kueue.at, error.to_string())))?;
             let file = SourceFile {
                 name: files.display(path),
                 bytes: text.into_bytes(),
@@ -138,7 +139,7 @@ impl TestFile {
         let nodes = raw.nodes.as_ref().map(|nodes| {
             let path = Path::new(&nodes.value);
             let text = files.read(path);
-            let text = text.map_err(|message| in_file(Problem::new(nodes.at, message)))?;
+            let text = text.map_err(|error| in_file(Problem::new(nodes.at, error.to_string())))?;
             NodePools::parse(&text)
                 .map_err(|problem| TestFileError::at(&files.display(path), &text, problem))
         });

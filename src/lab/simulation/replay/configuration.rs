@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node};
 use serde_json::{Value, json};
 
 use kueue_lab_api::list_names;
+use super::replay_error::ReplayError;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
@@ -56,7 +57,7 @@ impl ReplayConfiguration {
     ///
     /// # Errors
     /// An object that does not match its schema, or no LocalQueue.
-    pub(crate) fn load(&self, now: Timestamp) -> Result<LoadedConfiguration, String> {
+    pub(crate) fn load(&self, now: Timestamp) -> Result<LoadedConfiguration, ReplayError> {
         let mut engine = Engine::new(self.engine.clone());
         let mut local_queues: Vec<LocalQueue> = self.typed("LocalQueue")?;
         for queue in &mut local_queues {
@@ -106,6 +107,8 @@ impl ReplayConfiguration {
             engine.apply(ObjectChange::upsert(cohort), now);
             let ancestors = engine.cache().cohort_ancestors(&name);
             ancestors.map_err(|error| format!("Cohort {name}: {error}"))?;
+            let added = engine.upsert_cohort(Arc::new(cohort), now);
+            added.map_err(|error| ReplayError::Cohort { name, error })?;
         }
         for queue in self.typed::<ClusterQueue>("ClusterQueue")? {
             add_nominal_quota(&mut nominal_quota, &queue.spec.resource_groups);
@@ -123,7 +126,7 @@ impl ReplayConfiguration {
         }
         keys.sort();
         match keys.is_empty() {
-            true => Err("it has no LocalQueue to submit jobs to".to_owned()),
+            true => Err(ReplayError::NoLocalQueue),
             false => Ok(LoadedConfiguration {
                 engine,
                 local_queues: keys,
@@ -162,18 +165,20 @@ impl ReplayConfiguration {
     }
 
     /// The objects of a kind.
-    fn typed<T: Codec>(&self, kind: &str) -> Result<Vec<T>, String> {
+    fn typed<T: Codec>(&self, kind: &str) -> Result<Vec<T>, ReplayError> {
         let of_kind = self.objects.iter().filter(|object| object["kind"] == kind);
         of_kind.map(typed).collect()
     }
 }
 
 /// An object with the defaults of its schema.
-fn typed<T: Codec>(object: &Value) -> Result<T, String> {
+fn typed<T: Codec>(object: &Value) -> Result<T, ReplayError> {
     let mut object = object.clone();
     structural_defaults(&mut object);
-    let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
-    T::from_value(&object).map_err(|error| format!("{name}: {error}"))
+    T::from_value(&object).map_err(|error| ReplayError::Object {
+        object: format!("{} {}", object["kind"], object["metadata"]["name"]),
+        error,
+    })
 }
 
 fn add_nominal_quota(totals: &mut BTreeMap<String, f64>, groups: &[ResourceGroup]) {

@@ -11,6 +11,7 @@ mod metrics;
 mod never_admitted;
 mod outcome;
 mod queue_mapping;
+mod replay_error;
 mod replayer;
 mod results;
 #[cfg(test)]
@@ -22,4 +23,5 @@ pub use configuration::ReplayConfiguration;
 pub use metrics::WaitPercentiles;
 pub use outcome::{MostPreempted, NeverAdmitted, QueueOutcome, ReplayOutcome, UsagePoint};
 pub use queue_mapping::QueueMapping;
+pub use replay_error::{QueueMappingError, ReplayError};
 pub use replayer::{ReplayOptions, replay};

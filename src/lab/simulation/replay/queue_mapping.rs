@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kueue_lab_engine::workload::LocalQueueKey;
 
+use super::replay_error::QueueMappingError;
 use crate::trace::Trace;
 
 /// Maps queues of a trace to LocalQueues.
@@ -23,15 +24,19 @@ impl QueueMapping {
     /// `NAMESPACE/NAME`.
     ///
     /// # Errors
-    /// A pair without `=`.
-    pub fn parse(pairs: &[String]) -> Result<Self, String> {
+    /// A pair without `=`, or a queue in two pairs.
+    pub fn parse(pairs: &[String]) -> Result<Self, QueueMappingError> {
         let mut mapping = BTreeMap::new();
         for pair in pairs {
             let Some((from, to)) = pair.split_once('=') else {
-                return Err(format!("{pair:?} is not QUEUE=LOCALQUEUE"));
+                return Err(QueueMappingError::NotAPair(pair.clone()));
             };
             if let Some(before) = mapping.insert(from.to_owned(), to.to_owned()) {
-                return Err(format!("{from} is mapped to both {before:?} and {to:?}"));
+                return Err(QueueMappingError::MappedTwice {
+                    queue: from.to_owned(),
+                    first: before,
+                    second: to.to_owned(),
+                });
             }
         }
         Ok(Self(mapping))
@@ -53,7 +58,7 @@ impl QueueMapping {
         &self,
         trace: &Trace,
         local_queues: &[LocalQueueKey],
-    ) -> Result<MappedQueues, String> {
+    ) -> Result<MappedQueues, QueueMappingError> {
         let find = |name: &str| {
             let matches = |key: &LocalQueueKey| {
                 let full = key.to_string();
@@ -67,10 +72,10 @@ impl QueueMapping {
         };
         for to in self.0.values() {
             if find(to).is_none() {
-                return Err(format!(
-                    "there is no LocalQueue {to:?}; the LocalQueues are {}",
-                    known()
-                ));
+                return Err(QueueMappingError::NoLocalQueue {
+                    name: to.clone(),
+                    existing: known(),
+                });
             }
         }
         let mut mapped = MappedQueues {

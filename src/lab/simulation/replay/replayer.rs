@@ -12,6 +12,7 @@ use super::main_resource::main_resource;
 use super::metrics::{UsageOverTime, seconds};
 use super::outcome::ReplayOutcome;
 use super::queue_mapping::QueueMapping;
+use super::replay_error::ReplayError;
 use crate::trace::Trace;
 use crate::{DriverEvent, EngineDriver};
 use kueue_lab_api::v1beta2::Workload;
@@ -55,7 +56,7 @@ pub fn replay(
     trace: &Trace,
     configuration: &ReplayConfiguration,
     options: &ReplayOptions,
-) -> Result<ReplayOutcome, String> {
+) -> Result<ReplayOutcome, ReplayError> {
     replay_with(trace, configuration, options, Retries::ThatMayFit)
 }
 
@@ -75,7 +76,7 @@ pub(super) fn replay_with(
     configuration: &ReplayConfiguration,
     options: &ReplayOptions,
     retries: Retries,
-) -> Result<ReplayOutcome, String> {
+) -> Result<ReplayOutcome, ReplayError> {
     let start = trace
         .jobs
         .first()

@@ -183,7 +183,7 @@ fn queues_are_mapped_by_option_name_or_in_turn() {
     assert!(QueueMapping::parse(&["x=a", "x=b"].map(str::to_owned)).is_err());
     let absent = replay(&trace, &configuration, &options(&["x=c"])).unwrap_err();
     assert_eq!(
-        absent,
+        absent.to_string(),
         r#"there is no LocalQueue "c"; the LocalQueues are ns/a, ns/b"#
     );
 }

@@ -29,6 +29,65 @@ const COLUMNS: [&str; 11] = [
 /// Separators of other formats than CSV, as spreadsheets write them.
 const SEPARATORS: [char; 3] = [';', '\t', '|'];
 
+/// Why columns of a file cannot be mapped to those of the format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ColumnError {
+    /// A text is not a pair.
+    #[error("{0:?} is not COLUMN=NAME")]
+    NotAPair(String),
+    /// The format has no such column.
+    #[error(
+        "there is no column {0:?}; the columns are {columns}, and resources such as example.com/device",
+        columns = COLUMNS.join(", ")
+    )]
+    Unknown(String),
+    /// A column is mapped twice.
+    #[error("{column} is mapped to both {first:?} and {second:?}")]
+    MappedTwice {
+        /// The column of the format.
+        column: String,
+        /// The name of the first pair.
+        first: String,
+        /// The name of the second pair.
+        second: String,
+    },
+    /// The fields are not separated by commas.
+    #[error(
+        "the columns are separated by {0:?}; separate them, and the fields of all lines, by commas"
+    )]
+    Separator(char),
+    /// The file does not have a mapped column.
+    #[error("there is no column {name:?} for {column}; the columns are {existing}")]
+    NotInFile {
+        /// The name in the file.
+        name: String,
+        /// The column of the format.
+        column: String,
+        /// The columns of the file, separated by commas.
+        existing: String,
+    },
+    /// The file does not have a column that the replay needs.
+    #[error("there is no column {column}; name it with --column {column}=NAME, one of {existing}")]
+    Missing {
+        /// The column of the format.
+        column: String,
+        /// The columns of the file, separated by commas.
+        existing: String,
+    },
+    /// Two columns are the requests for GPUs.
+    #[error(
+        "the columns {gpu} and {resource_column} are both the requests for {resource}; remove one of them"
+    )]
+    TwoColumns {
+        /// The column of GPUs.
+        gpu: String,
+        /// The column of the resource.
+        resource_column: String,
+        /// The resource.
+        resource: String,
+    },
+}
+
 /// Maps columns of a file to the columns of the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMapping(BTreeMap<String, String>);
@@ -38,22 +97,21 @@ impl ColumnMapping {
     ///
     /// # Errors
     /// A pair without `=`, or a column that the format does not have.
-    pub fn parse(pairs: &[String]) -> Result<Self, String> {
+    pub fn parse(pairs: &[String]) -> Result<Self, ColumnError> {
         let mut mapping = BTreeMap::new();
         for pair in pairs {
             let Some((column, name)) = pair.split_once('=') else {
-                return Err(format!("{pair:?} is not COLUMN=NAME"));
+                return Err(ColumnError::NotAPair(pair.clone()));
             };
             if !COLUMNS.contains(&column) && !column.contains('/') {
-                return Err(format!(
-                    "there is no column {column:?}; the columns are {}, and resources such as example.com/device",
-                    COLUMNS.join(", ")
-                ));
+                return Err(ColumnError::Unknown(column.to_owned()));
             }
             if let Some(before) = mapping.insert(column.to_owned(), name.to_owned()) {
-                return Err(format!(
-                    "{column} is mapped to both {before:?} and {name:?}"
-                ));
+                return Err(ColumnError::MappedTwice {
+                    column: column.to_owned(),
+                    first: before,
+                    second: name.to_owned(),
+                });
             }
         }
         Ok(Self(mapping))
@@ -75,35 +133,34 @@ impl ColumnMapping {
     }
 
     /// Checks the header of a file.
-    pub(super) fn check(&self, header: &Header, gpu_resource: &str) -> Result<(), String> {
+    pub(super) fn check(&self, header: &Header, gpu_resource: &str) -> Result<(), ColumnError> {
         if let [only] = header.names()
             && let Some(separator) = SEPARATORS.into_iter().find(|other| only.contains(*other))
         {
-            return Err(format!(
-                "the columns are separated by {separator:?}; separate them, and the fields of all lines, by commas"
-            ));
+            return Err(ColumnError::Separator(separator));
         }
         for (column, name) in &self.0 {
             if header.index(name).is_none() {
-                return Err(format!(
-                    "there is no column {name:?} for {column}; the columns are {}",
-                    header.names().join(", ")
-                ));
+                return Err(ColumnError::NotInFile {
+                    name: name.clone(),
+                    column: column.clone(),
+                    existing: header.names().join(", "),
+                });
             }
         }
         let has = |column: &str| header.index(self.name(column)).is_some();
         if !has("submit_time") {
-            return Err(self.absent("submit_time", header));
+            return Err(Self::absent("submit_time", header));
         }
         if !has("duration") && !has("end_time") {
-            return Err(self.absent("duration", header));
+            return Err(Self::absent("duration", header));
         }
         match has("gpu") && has(gpu_resource) {
-            true => Err(format!(
-                "the columns {} and {} are both the requests for {gpu_resource}; remove one of them",
-                self.name("gpu"),
-                self.name(gpu_resource)
-            )),
+            true => Err(ColumnError::TwoColumns {
+                gpu: self.name("gpu").to_owned(),
+                resource_column: self.name(gpu_resource).to_owned(),
+                resource: gpu_resource.to_owned(),
+            }),
             false => Ok(()),
         }
     }
@@ -143,9 +200,11 @@ impl ColumnMapping {
         absent.collect()
     }
 
-    fn absent(&self, column: &str, header: &Header) -> String {
-        let names = header.names().join(", ");
-        format!("there is no column {column}; name it with --column {column}=NAME, one of {names}")
+    fn absent(column: &str, header: &Header) -> ColumnError {
+        ColumnError::Missing {
+            column: column.to_owned(),
+            existing: header.names().join(", "),
+        }
     }
 
     /// The job of a record.

@@ -15,7 +15,7 @@ mod read;
 mod tests;
 mod workload_list;
 
-pub use csv_columns::ColumnMapping;
+pub use csv_columns::{ColumnError, ColumnMapping};
 pub use error::TraceError;
 pub use format::TraceFormat;
 pub use job::{Trace, TraceJob};

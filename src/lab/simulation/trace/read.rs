@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
         if format == TraceFormat::Csv {
             let checked = options.columns.check(&header, &options.gpu_resource);
-            checked.map_err(|message| invalid(1, &message))?;
+            checked.map_err(|error| invalid(1, &error.to_string()))?;
             self.trace.unused_columns = options.columns.unused(&header);
             self.trace.absent_columns = options.columns.unfilled(&header);
         }
