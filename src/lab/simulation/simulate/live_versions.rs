@@ -85,7 +85,7 @@ mod tests {
         for (old, name, new, versions) in cases {
             let (live, new) = (live(old), workload("2", name, new));
             assert_eq!(
-                live_versions(&live, &[new.clone()]).len(),
+                live_versions(&live, std::slice::from_ref(&new)).len(),
                 versions,
                 "{old} {new:?}"
             );
