@@ -203,7 +203,8 @@ async fn superlinear_requests(
             }
             count[usize::from(in_status)] += 1;
             let prepare = async |size: usize| {
-                let object = schemas.object(schema, &path, size);
+                let mut object = schemas.sample(schema, 0, false, 0);
+                schemas.grow(schema, &mut object, &path, size);
                 prepare(&server, &kind, object, in_status).await
             };
             for request in superlinear(&client, prepare).await {

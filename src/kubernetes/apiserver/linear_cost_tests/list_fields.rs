@@ -46,7 +46,13 @@ impl Schemas {
     }
 
     /// A value of a schema; `index` makes its texts and numbers unique.
-    fn sample(&self, schema: &Value, index: usize, with_optional: bool, depth: usize) -> Value {
+    pub(super) fn sample(
+        &self,
+        schema: &Value,
+        index: usize,
+        with_optional: bool,
+        depth: usize,
+    ) -> Value {
         let schema = self.resolve(schema);
         match (schema["type"].as_str(), schema["format"].as_str()) {
             (Some("string"), Some("date-time")) => json!("2026-01-01T00:00:00Z"),
@@ -75,13 +81,6 @@ impl Schemas {
             (Some("object"), _) => json!({}),
             _ => json!(format!("{index}")),
         }
-    }
-
-    /// An object whose list at `path` has `size` items.
-    pub(super) fn object(&self, schema: &Value, path: &[(String, bool)], size: usize) -> Value {
-        let mut object = self.sample(schema, 0, false, 0);
-        self.grow(schema, &mut object, path, size);
-        object
     }
 
     /// Makes the list at `path` of an object one with `size` items; lists and objects above it are added.
