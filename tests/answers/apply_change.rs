@@ -181,7 +181,7 @@ impl EngineState {
                 let key = LocalQueueKey::new(namespace, name);
                 let mut local = LocalQueue::clone(engine.local_queue(&key).unwrap());
                 local.spec.stop_policy = None;
-                engine.apply(ObjectChange::upsert(local), now);
+                engine.apply(ObjectChange::upsert(local), self.now);
             }
             AdmittingChange::FlavorFungibility {
                 cluster_queue,

@@ -325,10 +325,11 @@ fn nothing_is_taken_over_from_the_owner_if_the_folder_is_refused() {
         std::fs::create_dir(folder.path().join(preset)).unwrap();
         std::fs::write(folder.path().join(preset).join("q.yaml"), text).unwrap();
     }
-    let config = |clock, entropy| LabConfig {
-        force_conflicts: true,
-        operators: false,
-        ..LabConfig::embedded(clock, entropy, folder.path())
+    let config = |clock, entropy| {
+        let mut config = LabConfig::embedded(clock, entropy, folder.path());
+        config.presets.force_conflicts = true;
+        config.components.operators = false;
+        config
     };
     let run = async |lab: &Lab| {
         let path = "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses/urgent";

@@ -22,7 +22,7 @@ impl Scenario {
     /// The first problem in any of the files.
     pub fn load(files: &FileSource, path: &Path) -> Result<Self, ScenarioError> {
         let file = files.display(path);
-        let text = files.read(path).map_err(ScenarioError::File)?;
+        let text = files.read(path).map_err(ScenarioError::file)?;
         let in_file = |problem| ScenarioError::In {
             file: file.clone(),
             problem,
