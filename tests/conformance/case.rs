@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kueue_lab_api::feature_gates::{Feature, FeatureGates};
 use kueue_lab_engine::Gates;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -90,11 +91,7 @@ impl Case {
 
     /// The feature gates of the engine.
     pub(crate) fn gates(&self) -> Gates {
-        let mut gates = Gates::default();
-        for (name, &enabled) in &self.gates {
-            gates.set(name, enabled);
-        }
-        gates
+        gates(self.gates.iter().map(|(name, &on)| (name.as_str(), on)))
     }
 
     /// The current time of the case.
@@ -176,4 +173,13 @@ pub(crate) fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T
 /// An optional list of strings.
 pub(crate) fn string_list(value: &Value) -> Vec<String> {
     read_or_default(value)
+}
+
+/// The gates of the engine: the defaults, changed by name. Gates that the lab does not have are ignored.
+pub(crate) fn gates<'a>(given: impl Iterator<Item = (&'a str, bool)>) -> Gates {
+    let known = given.filter_map(|(name, on)| Some((Feature::named(name)?, on)));
+    let gates = known.fold(FeatureGates::default(), |gates, (feature, on)| {
+        gates.with(feature, on)
+    });
+    Gates::from(&gates)
 }

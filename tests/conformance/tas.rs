@@ -46,11 +46,8 @@ fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> Result<T, St
 }
 
 fn gates(case: &Value) -> Gates {
-    let mut gates = Gates::default();
-    for (name, value) in case["gates"].as_object().into_iter().flatten() {
-        gates.set(name, value == true);
-    }
-    gates
+    let given = case["gates"].as_object().into_iter().flatten();
+    crate::case::gates(given.map(|(name, value)| (name.as_str(), value == true)))
 }
 
 fn requests(value: &Value) -> Result<Requests, String> {

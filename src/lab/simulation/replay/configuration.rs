@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use serde_json::{Value, json};
 
-use kueue_lab_api::list_names;
 use super::replay_error::ReplayError;
+use kueue_lab_api::list_names;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
