@@ -17,7 +17,7 @@ from collections import defaultdict
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src")
 # Dependencies of a crate on a district above its own that are still to be removed.
-EXCEPTIONS = {("autoscaler", "api"), ("scheduler", "api")}
+EXCEPTIONS = {("autoscaler", "api")}
 USE = re.compile(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<h>\#*)".*?"(?P=h)|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'""",

@@ -12,10 +12,10 @@ use serde_json::json;
 use super::conditions::{ConditionUpdate, RequestState};
 use super::scale_down::ScaleDown;
 use super::{capacity, conditions};
-use kueue_lab_api::conditions::set_condition;
 use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
+use kueue_lab_component_helpers::conditions::set_condition;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,

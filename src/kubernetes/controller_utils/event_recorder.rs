@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use kueue_lab_clock::{Clock, whole_seconds};
+use kueue_lab_component_helpers::truncate::{NOTE_MAX, truncate_message};
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_controller_runtime::api_errors::{is_already_exists, is_not_found};
 
@@ -226,19 +227,6 @@ impl Writer {
     }
 }
 
-/// The maximum length of the message of an Event of the events.k8s.io form, in bytes.
-const NOTE_MAX: usize = 1024;
-
-/// Shortens a message to [`NOTE_MAX`], as the scheduler does.
-fn truncate_note(mut message: String) -> String {
-    const SUFFIX: &str = " ...";
-    if message.len() > NOTE_MAX {
-        message.truncate(message.floor_char_boundary(NOTE_MAX - SUFFIX.len()));
-        message.push_str(SUFFIX);
-    }
-    message
-}
-
 /// The Event object: of the events.k8s.io form if it has an action, otherwise of the core/v1 form.
 fn event(
     name: String,
@@ -273,7 +261,7 @@ fn event(
     };
     if new_event.action.is_some() {
         return Event {
-            message: event.message.map(truncate_note),
+            message: event.message.map(|note| truncate_message(note, NOTE_MAX)),
             event_time: Some(MicroTime(at)),
             reporting_instance: Some(format!("{component}-kueue-lab")),
             ..event
@@ -287,19 +275,5 @@ fn event(
         source: Some(source),
         reporting_instance: Some(host),
         ..event
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_notes_are_shortened() {
-        assert_eq!(truncate_note("é".repeat(512)), "é".repeat(512));
-        let shortened = truncate_note(format!("{}é", "a".repeat(1023)));
-        assert_eq!(shortened, format!("{} ...", "a".repeat(1020)));
-        let shortened = truncate_note(format!("a{}", "é".repeat(512)));
-        assert_eq!(shortened, format!("a{} ...", "é".repeat(509)));
     }
 }

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::PodInfo;
 use super::scheduling_loop::Scheduler;
-use kueue_lab_api::conditions::find_true_condition;
+use kueue_lab_component_helpers::conditions::find_true_condition;
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::resource_claims::allocation;

@@ -8,7 +8,6 @@
 mod wire;
 
 pub mod cohort_parents;
-pub mod conditions;
 pub mod config;
 pub mod constants;
 pub mod convert;
@@ -28,6 +27,7 @@ pub mod validation;
 pub mod visibility;
 pub mod webhook_defaults;
 
+pub use kueue_lab_component_helpers::conditions;
 pub use kueue_lab_field as field;
 pub use kueue_lab_field::name_validation;
 pub use list_names::list_names;

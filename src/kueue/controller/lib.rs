@@ -19,6 +19,7 @@ mod enqueue_request;
 mod event_handlers;
 mod event_recorder;
 mod expectations;
+mod exponential_backoff;
 mod failure_recovery;
 mod host_configuration;
 mod informers;

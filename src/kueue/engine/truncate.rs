@@ -1,31 +1,18 @@
 //! Length limits of condition and Event messages.
 
+use kueue_lab_component_helpers::truncate::{NOTE_MAX, truncate_message};
+
 /// The maximum length of a condition message, in bytes.
 const CONDITION_LIMIT: usize = 32 * 1024;
-/// The maximum length of an Event message, in bytes.
-const EVENT_LIMIT: usize = 1024;
 
 /// A message truncated to the limit of conditions.
 pub fn truncate_condition(message: String) -> String {
-    truncate(message, CONDITION_LIMIT)
+    truncate_message(message, CONDITION_LIMIT)
 }
 
 /// A message truncated to the limit of Events.
 pub fn truncate_event(message: String) -> String {
-    truncate(message, EVENT_LIMIT)
-}
-
-fn truncate(mut message: String, limit: usize) -> String {
-    const MARK: &str = " ...";
-    if message.len() > limit {
-        let mut end = limit - MARK.len();
-        while !message.is_char_boundary(end) {
-            end -= 1;
-        }
-        message.truncate(end);
-        message.push_str(MARK);
-    }
-    message
+    truncate_message(message, NOTE_MAX)
 }
 
 #[cfg(test)]

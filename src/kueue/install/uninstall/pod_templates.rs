@@ -9,6 +9,7 @@ use super::UninstallReport;
 use super::resume_jobs::{is_scheduling_gate, shown};
 use crate::InstallError;
 use crate::dynamic_objects;
+use kueue_lab_json::ValueExt;
 
 /// The conditions of a job that creates no more pods.
 const FINISHED: [&str; 5] = ["Complete", "Completed", "Succeeded", "Failed", "Finished"];
@@ -39,10 +40,9 @@ pub(super) async fn ungate_pod_templates(
 }
 
 fn is_finished(job: &DynamicObject) -> bool {
-    let conditions = job.data["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|condition| {
-        condition["status"] == "True" && FINISHED.iter().any(|f| condition["type"] == **f)
-    })
+    FINISHED
+        .iter()
+        .any(|finished| job.data.is_condition_true(finished))
 }
 
 /// The patch that removes Kueue's gates from every pod template of a job, if there are any.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
 use serde_json::json;
 
 use super::controller::{ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError};
 use super::provisioning_request;
+use crate::exponential_backoff::ExponentialBackoff;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::provisioning_request::{self as p, ProvisioningRequest};
@@ -16,9 +16,6 @@ use kueue_lab_api::v1beta2::{
 };
 use kueue_lab_engine::messages::EventType;
 use kueue_lab_engine::workload::predicates;
-
-/// Backoffs are extended by at most this fraction.
-const JITTER: f64 = 0.0001;
 
 /// The inputs of a check state besides the ProvisioningRequest.
 struct CheckSync<'a> {
@@ -154,11 +151,11 @@ impl CheckSync<'_> {
 
 /// Seconds before retry number `count`; `jitter` is in `[0, 1)`.
 fn backoff(retry: &ProvisioningRequestRetryStrategy, count: i32, jitter: f64) -> i32 {
-    let base = f64::from(retry.backoff_base_seconds());
-    let max = f64::from(retry.backoff_max_seconds());
-    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(max);
-    let wait = SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER));
-    i32::try_from(wait.map_or(0, |wait| wait.as_secs())).unwrap_or(i32::MAX)
+    let backoff = ExponentialBackoff {
+        base_seconds: retry.backoff_base_seconds(),
+        max_seconds: retry.backoff_max_seconds(),
+    };
+    i32::try_from(backoff.before(count, jitter).as_secs()).unwrap_or(i32::MAX)
 }
 
 impl ProvisioningController {

@@ -9,15 +9,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::deactivation::set_deactivation_target;
 use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
+use crate::exponential_backoff::ExponentialBackoff;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_api::config::RequeuingStrategy;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller_runtime::ReconcileResult;
 use kueue_lab_engine::workload::predicates::{self, Status};
-
-/// Backoffs are extended by at most this fraction.
-const JITTER: f64 = 0.0001;
 
 /// The number of requeues of a Workload including the next one.
 fn next_requeue_count(wl: &Workload) -> i32 {
@@ -62,11 +60,11 @@ pub(super) fn update_requeue_state(
 
 /// The backoff before requeue number `count`; `jitter` is in `[0, 1)`.
 fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, jitter: f64) -> SignedDuration {
-    let base = f64::from(strategy.backoff_base_seconds());
-    let max = f64::from(strategy.backoff_max_seconds());
-    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(max);
-    SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER))
-        .unwrap_or(SignedDuration::MAX)
+    let backoff = ExponentialBackoff {
+        base_seconds: strategy.backoff_base_seconds(),
+        max_seconds: strategy.backoff_max_seconds(),
+    };
+    backoff.before(count, jitter)
 }
 
 /// The remaining backoff of a Workload; negative once it elapsed.
@@ -150,21 +148,4 @@ async fn set_requeued_after_backoff(
     })
     .await?;
     Ok(Some(ReconcileResult::Done))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backoff_doubles_up_to_the_maximum() {
-        let strategy = RequeuingStrategy {
-            backoff_base_seconds: Some(60),
-            backoff_max_seconds: Some(300),
-            ..Default::default()
-        };
-        let seconds = |count| requeue_backoff(&strategy, count, 0.0).as_secs();
-        assert_eq!([1, 2, 3, 4, 5].map(seconds), [60, 120, 240, 300, 300]);
-        assert_eq!(requeue_backoff(&strategy, 1, 0.5).as_millis(), 60_003);
-    }
 }
