@@ -12,7 +12,7 @@ use kueue_lab_engine::cache::usage_of;
 use kueue_lab_engine::cluster_objects::ClusterObjects;
 use kueue_lab_engine::config::RequeuingTimestamp;
 use kueue_lab_engine::resources::{
-    Amount, Decimal, FlavorResourceTable, ResourceFormatter, ResourceName, amount_from_quantity,
+    Amount, Decimal, FlavorResourceTable, ResourceFormatter, ResourceName,
 };
 use kueue_lab_engine::status;
 use kueue_lab_engine::workload::ordering::queue_order_timestamp;
@@ -271,7 +271,7 @@ fn amount_as_approximate_f64(case: &Case) -> Result<(), String> {
 fn check_amount_from_quantity(case: &Case) -> Result<(), String> {
     let name = ResourceName::new(case.config["resource"].as_str().unwrap());
     let quantity: Quantity = read(&case.config["quantity"]);
-    let amount = amount_from_quantity(name, Decimal::parse_lossy(&quantity));
+    let amount = kueue_lab_quota_tree::amount(name, &quantity);
     let unlimited = amount.is_unlimited();
     let value = if unlimited { 0 } else { amount.value() };
     let got = json!({"unlimited": unlimited, "value": value});

@@ -17,7 +17,6 @@ mod preemption_reason;
 mod preemption_shortage;
 mod quota_limit;
 mod requeue_event;
-pub mod resources;
 mod tas_exclusion_stats;
 mod tas_failure;
 
@@ -27,6 +26,7 @@ pub use flavor_reason::{FlavorReason, UntoleratedTaint};
 pub use inadmissible_reason::{
     InadmissibleCause, InadmissibleReason, PendingEvictions, PodSetReasons,
 };
+pub use kueue_lab_quota_tree::resources;
 pub use messages::{MessagePriority, PreemptionMessage, TextStyle, preemptor_uid};
 pub use never_fits::EvaluatedPodSet;
 pub use not_nominated::PendingFacts;

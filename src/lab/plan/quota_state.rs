@@ -1,9 +1,10 @@
 //! The quota and usage of ClusterQueues and of the cohorts that they are in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
+use kueue_lab_quota_tree::CohortHierarchy;
 use serde_json::Value;
 
 /// A resource in a flavor of a ClusterQueue or of a cohort.
@@ -37,14 +38,16 @@ pub(crate) struct QuotaState {
     pub(crate) queues: BTreeMap<QuotaKey, QuotaAmounts>,
     /// Of Cohorts alone.
     own: BTreeMap<QuotaKey, QuotaAmounts>,
-    /// The parents of Cohorts; empty without one.
-    parents: BTreeMap<String, String>,
+    /// ClusterQueues and Cohorts.
+    hierarchy: CohortHierarchy,
 }
 
 impl QuotaState {
     /// Adds a ClusterQueue.
     pub(crate) fn add_queue(&mut self, queue: &Value) {
         let cohort = queue.text("/spec/cohortName");
+        let id = self.hierarchy.insert_cluster_queue(queue.name());
+        self.hierarchy.set_parent(id, cohort);
         let mut amounts = nominal_quotas(queue, cohort);
         for flavor in queue.list("/status/flavorsReservation") {
             for resource in flavor.list("/resources") {
@@ -59,10 +62,10 @@ impl QuotaState {
 
     /// Adds a Cohort.
     pub(crate) fn add_cohort(&mut self, cohort: &Value) {
-        let parent = cohort.text("/spec/parentName");
         self.own.extend(nominal_quotas(cohort, ""));
-        self.parents
-            .insert(cohort.name().to_owned(), parent.to_owned());
+        let id = self.hierarchy.insert_cohort(cohort.name());
+        let parent = cohort.text("/spec/parentName");
+        self.hierarchy.set_parent(id, parent);
     }
 
     /// The quota of each cohort with all ClusterQueues and Cohorts below it.
@@ -88,18 +91,12 @@ impl QuotaState {
         totals
     }
 
-    fn parent(&self, cohort: &str) -> &str {
-        self.parents.get(cohort).map_or("", String::as_str)
-    }
-
-    /// A cohort and those above it, each once.
-    fn ancestors<'s>(&'s self, cohort: &'s str) -> BTreeSet<&'s str> {
-        let mut found = BTreeSet::new();
-        let mut next = cohort;
-        while !next.is_empty() && found.insert(next) {
-            next = self.parent(next);
-        }
-        found
+    /// A cohort and those above it; without the latter if it is in a cycle.
+    fn ancestors(&self, cohort: &str) -> impl Iterator<Item = &str> {
+        let id = self.hierarchy.cohort(cohort);
+        let with_above = |id| std::iter::once(id).chain(self.hierarchy.ancestors(id));
+        let ids = id.into_iter().flat_map(with_above);
+        ids.map(|id| &*self.hierarchy[id].name)
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::cached_workloads::{CachedWorkload, CachedWorkloads, WorkloadIndex};
 use super::cluster_queue::ClusterQueue;
 use super::cluster_queue_active::AdmissionCheckInfo;
-use super::hierarchy::{CohortHierarchy, HierarchyNodeId};
 use crate::config::EngineConfig;
 use crate::feature_gates::Gates;
 use crate::hash_map::FastHashMap;
@@ -15,6 +14,7 @@ use crate::resources::FlavorName;
 use crate::tas::TasCache;
 use crate::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::ResourceFlavor;
+use kueue_lab_quota_tree::{CohortHierarchy, HierarchyNodeId};
 
 /// Upstream's scheduler cache.
 #[derive(Clone, Debug, Default)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use smallvec::SmallVec;
 
-use super::hierarchy::HierarchyNodeId;
 use crate::resources::Amount;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable};
 use crate::workload::{Info, TasUsage, predicates};
 use kueue_lab_api::constants as c;
+use kueue_lab_quota_tree::HierarchyNodeId;
 
 /// The index of a workload that reserves quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cached_workloads::WorkloadIndex;
-use super::hierarchy::HierarchyNodeId;
 use super::local_queue::LocalQueueUsage;
 use super::preemption_policies::PreemptionPolicies;
 use crate::hash_map::FastHashMap;
@@ -17,6 +16,7 @@ use kueue_lab_api::v1beta2::{
     ResourceGroup as ApiResourceGroup,
 };
 use kueue_lab_component_helpers::label_selector::Selector;
+use kueue_lab_quota_tree::HierarchyNodeId;
 
 /// A resource group: resources that are assigned the same flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

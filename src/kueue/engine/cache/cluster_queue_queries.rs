@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Cache;
-use super::hierarchy::CohortHasCycle;
 use super::object_updates::QueueNames;
 use kueue_lab_component_helpers::label_selector::Labels;
+use kueue_lab_quota_tree::CohortHasCycle;
 
 impl Cache {
     fn names(&self, keep: impl Fn(&super::ClusterQueue) -> bool) -> QueueNames {

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use super::hierarchy::{CohortHierarchy, HierarchyNodeId};
 use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName};
+use kueue_lab_quota_tree::{CohortHierarchy, HierarchyNodeId};
 
 /// The dominant resource share of a ClusterQueue or Cohort.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,15 +10,11 @@ mod cluster_queue_active;
 mod cluster_queue_queries;
 mod cohort_subtree;
 mod dominant_resource_share;
-mod hierarchy;
 mod local_queue;
 mod object_updates;
 mod pods_ready;
 mod preemption_policies;
 mod reserving_workloads;
-mod resource_node;
-#[cfg(test)]
-mod test_fixtures;
 mod usage_stats;
 
 pub use admission_cache::Cache;
@@ -30,11 +26,11 @@ pub use cluster_queue::{
 pub use cluster_queue_active::{ActiveCondition, AdmissionCheckInfo};
 pub use cohort_subtree::CohortSubtree;
 pub use dominant_resource_share::{Drs, WeightedShare};
-pub use hierarchy::{
-    CohortHasCycle, CohortHierarchy, HierarchyNode, HierarchyNodeId, HierarchyNodeKind,
+pub use kueue_lab_quota_tree::{
+    CohortHasCycle, CohortHierarchy, HierarchyNode, HierarchyNodeId, HierarchyNodeKind, Quota,
+    ResourceNode,
 };
 pub use local_queue::LocalQueueUsage;
 pub use object_updates::{CacheError, QueueNames};
 pub use preemption_policies::{BorrowWithinCohort, PreemptionPolicies, PreemptionPolicy};
-pub use resource_node::{Quota, ResourceNode};
 pub use usage_stats::{ClusterQueueUsageStats, LocalQueueUsageStats};

@@ -15,17 +15,16 @@ use super::cluster_queue::{
     admission_checks,
 };
 use super::cluster_queue_active::AdmissionCheckInfo;
-use super::hierarchy::{CohortHasCycle, HierarchyNodeId};
 use super::preemption_policies::PreemptionPolicies;
-use super::resource_node::Quota;
 use crate::config::EngineConfig;
 use crate::fair_weight::fair_weight;
-use crate::resources::{Decimal, FlavorResourceId, ResourceName, amount_from_quantity};
 use crate::workload::Info;
 use kueue_lab_api::v1beta2::{
     self as api, AdmissionCheck, Cohort, ResourceFlavor, StopPolicy, Topology,
 };
 use kueue_lab_component_helpers::label_selector::{Selector, SelectorError};
+use kueue_lab_quota_tree::quotas;
+use kueue_lab_quota_tree::{CohortHasCycle, HierarchyNodeId};
 
 /// The error of an update of the cache, which failed or was applied in part.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,23 +56,6 @@ pub enum CacheError {
 pub type QueueNames = BTreeSet<Arc<str>>;
 
 impl Cache {
-    fn quotas(&mut self, groups: &[api::ResourceGroup]) -> Vec<(FlavorResourceId, Quota)> {
-        let mut quotas = Vec::new();
-        for flavor in groups.iter().flat_map(|g| &g.flavors) {
-            for resource in &flavor.resources {
-                let name = ResourceName::new(&resource.name);
-                let amount = |q| amount_from_quantity(name, Decimal::parse_lossy(q));
-                let quota = Quota {
-                    nominal: amount(&resource.nominal_quota),
-                    borrowing_limit: resource.borrowing_limit.as_ref().map(amount),
-                    lending_limit: resource.lending_limit.as_ref().map(amount),
-                };
-                quotas.push((self.hierarchy.frs.intern(&flavor.name, name), quota));
-            }
-        }
-        quotas
-    }
-
     /// Adds a ClusterQueue.
     ///
     /// # Errors
@@ -132,7 +114,7 @@ impl Cache {
         config: &EngineConfig,
     ) -> Result<(), CacheError> {
         let spec = &cq.spec;
-        let quotas = self.quotas(&spec.resource_groups);
+        let quotas = quotas(&spec.resource_groups, &mut self.hierarchy.frs);
         let groups = ResourceGroup::from_api(&spec.resource_groups);
         let moved = old_parent.unwrap_or_default() != spec.cohort_name;
         let mut changed = self.hierarchy.set_quotas(node, &quotas);
@@ -275,7 +257,7 @@ impl Cache {
             .map(|p| self.hierarchy[p].name.clone());
         self.hierarchy.set_parent(node, &cohort.spec.parent_name);
         self.hierarchy[node].weight = fair_weight(cohort.spec.fair_sharing.as_ref());
-        let quotas = self.quotas(&cohort.spec.resource_groups);
+        let quotas = quotas(&cohort.spec.resource_groups, &mut self.hierarchy.frs);
         self.hierarchy.set_quotas(node, &quotas);
         if let Some(old) = old.filter(|old| **old != *cohort.spec.parent_name) {
             self.update_cohort_tree_resources_if_no_cycle(&old);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Lint;
 use super::engine_quotas::EngineQuotas;
-use super::queue_fields::{Quota, policy, quotas};
+use super::queue_fields::{QuotaFields, policy, quotas};
 use crate::Manifest;
 use kueue_lab_json::ValueExt;
 
@@ -57,7 +57,7 @@ pub(super) fn without_victims(
     }
     let borrows = policy(queue, "/spec/preemption/borrowWithinCohort/policy");
     let can_borrow = quotas.iter().any(|q| engine.can_borrow(queue, q));
-    let others = |q: &Quota<'_>| engine.others_can_borrow(queue, q);
+    let others = |q: &QuotaFields<'_>| engine.others_can_borrow(queue, q);
     let has_nominal = quotas.iter().any(|quota| quota.nominal() > 0);
     let reclaims_nominal = quotas.iter().any(|q| others(q) && engine.lends(queue, q));
     let borrows_without_fair_sharing = borrows.is_some() && can_borrow && !fair_sharing;

@@ -10,7 +10,7 @@ use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::resources::{Amount, FlavorResourceId};
 use kueue_lab_engine::{Engine, EngineConfig};
 
-use super::queue_fields::Quota;
+use super::queue_fields::QuotaFields;
 use crate::Manifest;
 
 /// The quotas of ClusterQueues and Cohorts without workloads. ClusterQueues in a cycle of Cohorts have none.
@@ -57,19 +57,19 @@ impl EngineQuotas {
     }
 
     /// Whether the ClusterQueue can use a resource in a flavor at all; `None` if the engine does not know it.
-    pub(super) fn can_use(&self, queue: &Manifest, quota: &Quota<'_>) -> Option<bool> {
+    pub(super) fn can_use(&self, queue: &Manifest, quota: &QuotaFields<'_>) -> Option<bool> {
         let (id, fr) = self.find(queue, quota)?;
         Some(self.hierarchy().potential_available(id, fr) > Amount::ZERO)
     }
 
     /// Whether the ClusterQueue can use more than its nominal quota.
-    pub(super) fn can_borrow(&self, queue: &Manifest, quota: &Quota<'_>) -> bool {
+    pub(super) fn can_borrow(&self, queue: &Manifest, quota: &QuotaFields<'_>) -> bool {
         let found = self.find(queue, quota);
         found.is_some_and(|(id, fr)| can_borrow(self.hierarchy(), id, fr))
     }
 
     /// Whether other ClusterQueues of the tree can use more than their nominal quota.
-    pub(super) fn others_can_borrow(&self, queue: &Manifest, quota: &Quota<'_>) -> bool {
+    pub(super) fn others_can_borrow(&self, queue: &Manifest, quota: &QuotaFields<'_>) -> bool {
         let Some((id, fr)) = self.find(queue, quota) else {
             return false;
         };
@@ -81,7 +81,7 @@ impl EngineQuotas {
     }
 
     /// Whether the ClusterQueue lends a part of its quota.
-    pub(super) fn lends(&self, queue: &Manifest, quota: &Quota<'_>) -> bool {
+    pub(super) fn lends(&self, queue: &Manifest, quota: &QuotaFields<'_>) -> bool {
         self.find(queue, quota).is_some_and(|(id, fr)| {
             let quota = self.hierarchy()[id].resources.quota(fr);
             let most = quota.lending_limit.unwrap_or(quota.nominal);
@@ -91,7 +91,7 @@ impl EngineQuotas {
 
     /// Whether the lending limit of a Cohort holds back a part of the quota of the Cohort and of all below it; also
     /// if there is no quota.
-    pub(super) fn holds_back(&self, cohort: &Manifest, quota: &Quota<'_>) -> bool {
+    pub(super) fn holds_back(&self, cohort: &Manifest, quota: &QuotaFields<'_>) -> bool {
         let hierarchy = self.hierarchy();
         let Some(id) = hierarchy.cohort(&cohort.key.name) else {
             return true;
@@ -107,20 +107,22 @@ impl EngineQuotas {
             || limit.is_none_or(|limit| limit < subtree)
     }
 
-    fn hierarchy(&self) -> &CohortHierarchy {
+    /// The quota tree.
+    pub(super) fn hierarchy(&self) -> &CohortHierarchy {
         &self.engine.cache().hierarchy
     }
 
     /// The node of a ClusterQueue that is in no cycle.
-    fn node(&self, queue: &Manifest) -> Option<HierarchyNodeId> {
+    pub(super) fn node(&self, queue: &Manifest) -> Option<HierarchyNodeId> {
         let id = self.engine.cache().node_of(&queue.key.name)?;
         (!self.hierarchy().has_cycle(id)).then_some(id)
     }
 
-    fn find(
+    /// The node of a ClusterQueue that is in no cycle, and the number of the flavor and resource.
+    pub(super) fn find(
         &self,
         queue: &Manifest,
-        quota: &Quota<'_>,
+        quota: &QuotaFields<'_>,
     ) -> Option<(HierarchyNodeId, FlavorResourceId)> {
         let frs = &self.hierarchy().frs;
         let fr = frs.get(quota.flavor, quota.resource.into())?;

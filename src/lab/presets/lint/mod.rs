@@ -2,7 +2,7 @@
 //! never find a preemption target, limits without effect, queues that cannot admit anything.
 
 mod allow_comments;
-mod cohort_tree;
+mod borrowers;
 mod cohorts;
 mod engine_quotas;
 mod node_capacity;

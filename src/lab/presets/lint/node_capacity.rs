@@ -9,7 +9,7 @@ use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::Lint;
-use super::queue_fields::{Quota, quotas};
+use super::queue_fields::{QuotaFields, quotas};
 use crate::Manifest;
 
 /// A node, as far as warnings need it.
@@ -121,7 +121,7 @@ impl<'m> NodeCapacity<'m> {
     fn above_capacity(&self, flavor: &str, nodes: &[&LabNode]) -> Vec<Lint> {
         let owners = self.queues.iter().chain(self.cohorts);
         let all = owners.flat_map(|owner| quotas(owner).into_iter().map(move |q| (owner, q)));
-        let mut by_resource: BTreeMap<&str, Vec<(&Manifest, Quota<'_>)>> = BTreeMap::new();
+        let mut by_resource: BTreeMap<&str, Vec<(&Manifest, QuotaFields<'_>)>> = BTreeMap::new();
         for (owner, quota) in all.filter(|(_, quota)| quota.flavor == flavor) {
             by_resource
                 .entry(quota.resource)
@@ -164,7 +164,7 @@ impl<'m> NodeCapacity<'m> {
                 && !self.is_computed(quota.resource)
                 && !self.is_on_a_node(quota.resource)
         });
-        let missing: Vec<(&&Manifest, Quota<'_>)> = missing.collect();
+        let missing: Vec<(&&Manifest, QuotaFields<'_>)> = missing.collect();
         let (owner, first) = missing.first()?;
         let mut resources: Vec<&str> = Vec::new();
         for (_, quota) in &missing {

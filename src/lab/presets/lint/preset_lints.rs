@@ -6,7 +6,7 @@ use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::GROUP;
 
 use super::allow_comments::{ALLOW, AllowComments};
-use super::cohort_tree::CohortTree;
+use super::borrowers::Borrowers;
 use super::cohorts::{CohortMembers, without_cohort, without_victims};
 use super::engine_quotas::EngineQuotas;
 use super::node_capacity::{NodeCapacity, NodesSource};
@@ -89,9 +89,9 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
     let with_workloads: Vec<&Manifest> = with_workloads
         .filter(|queue| has_workloads(queue, &local_queues))
         .collect();
-    let tree = CohortTree::new(&with_workloads, &cohorts);
     let members = CohortMembers::new(&queues, &cohorts);
     let engine = EngineQuotas::new(&queues, &cohorts);
+    let borrowers = Borrowers::new(&engine, &with_workloads);
     let fair_sharing = context.configuration.fair_sharing.is_some();
     let mut lints = Vec::new();
     for queue in &queues {
@@ -101,7 +101,7 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
         lints.extend(no_quota(queue, &engine));
     }
     for queue in &with_workloads {
-        lints.extend(starving_queue(queue, &tree));
+        lints.extend(starving_queue(queue, &borrowers));
     }
     lints.extend(preemption_loops(&all, manifests, context));
     lints.extend(members.cohorts_of_one());

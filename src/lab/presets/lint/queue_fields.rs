@@ -13,13 +13,13 @@ pub(super) fn policy<'v>(queue: &'v Manifest, pointer: &str) -> Option<&'v str> 
 }
 
 /// The quotas of a ClusterQueue or Cohort.
-pub(super) fn quotas(queue: &Manifest) -> Vec<Quota<'_>> {
+pub(super) fn quotas(queue: &Manifest) -> Vec<QuotaFields<'_>> {
     let mut quotas = Vec::new();
     for (g, group) in queue.object.list("/spec/resourceGroups").iter().enumerate() {
         for (f, flavor) in group.list("/flavors").iter().enumerate() {
             for (r, quota) in flavor.list("/resources").iter().enumerate() {
                 let path = format!("spec.resourceGroups[{g}].flavors[{f}].resources[{r}]");
-                quotas.push(Quota {
+                quotas.push(QuotaFields {
                     path,
                     flavor: flavor.text("/name"),
                     resource: quota.text("/name"),
@@ -37,7 +37,7 @@ pub(super) fn amount(quota: &Value, field: &str) -> Option<i128> {
 }
 
 /// A quota of a ClusterQueue or Cohort.
-pub(super) struct Quota<'v> {
+pub(super) struct QuotaFields<'v> {
     /// The path of the quota.
     pub(super) path: String,
     /// The flavor.
@@ -48,14 +48,9 @@ pub(super) struct Quota<'v> {
     pub(super) fields: &'v Value,
 }
 
-impl Quota<'_> {
+impl QuotaFields<'_> {
     /// The nominal quota in nanos.
     pub(super) fn nominal(&self) -> i128 {
         amount(self.fields, "nominalQuota").unwrap_or_default()
-    }
-
-    /// Whether both are quotas of the same flavor and resource.
-    pub(super) fn is_shared_with(&self, other: &Quota<'_>) -> bool {
-        (self.flavor, self.resource) == (other.flavor, other.resource)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Lint;
 use super::engine_quotas::EngineQuotas;
-use super::queue_fields::{Quota, amount, quotas};
+use super::queue_fields::{QuotaFields, amount, quotas};
 use crate::Manifest;
 use kueue_lab_json::ValueExt;
 
@@ -48,7 +48,7 @@ pub(super) fn lending_limits_of_cohort(cohort: &Manifest, engine: &EngineQuotas)
 
 /// Resources that a ClusterQueue can use in no flavor.
 pub(super) fn no_quota(queue: &Manifest, engine: &EngineQuotas) -> Vec<Lint> {
-    let mut of_resource: BTreeMap<&str, Vec<Quota<'_>>> = BTreeMap::new();
+    let mut of_resource: BTreeMap<&str, Vec<QuotaFields<'_>>> = BTreeMap::new();
     for quota in quotas(queue) {
         of_resource.entry(quota.resource).or_default().push(quota);
     }
@@ -59,7 +59,7 @@ pub(super) fn no_quota(queue: &Manifest, engine: &EngineQuotas) -> Vec<Lint> {
         if usable.into_iter().any(|usable| usable != Some(false)) {
             continue;
         }
-        let is_limited = |q: &Quota<'_>| amount(q.fields, "borrowingLimit") == Some(0);
+        let is_limited = |q: &QuotaFields<'_>| amount(q.fields, "borrowingLimit") == Some(0);
         let why = match has_cohort {
             false => "there is no cohort to borrow from",
             true if quotas.iter().all(is_limited) => "its borrowingLimit is 0",

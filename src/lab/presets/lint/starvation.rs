@@ -1,7 +1,7 @@
 //! Warnings about ClusterQueues whose workloads can wait for ever.
 
 use super::Lint;
-use super::cohort_tree::CohortTree;
+use super::borrowers::Borrowers;
 use super::queue_fields::{amount, policy, quotas};
 use crate::Manifest;
 use kueue_lab_json::ValueExt;
@@ -18,7 +18,7 @@ pub(super) fn has_workloads(queue: &Manifest, local_queues: &[&Manifest]) -> boo
 }
 
 /// A ClusterQueue that lends all of a quota and cannot reclaim it.
-pub(super) fn starving_queue(queue: &Manifest, tree: &CohortTree<'_>) -> Option<Lint> {
+pub(super) fn starving_queue(queue: &Manifest, all: &Borrowers<'_>) -> Option<Lint> {
     if policy(queue, "/spec/preemption/reclaimWithinCohort").is_some() {
         return None;
     }
@@ -28,7 +28,7 @@ pub(super) fn starving_queue(queue: &Manifest, tree: &CohortTree<'_>) -> Option<
         if nominal <= 0 || limit.is_some_and(|limit| limit < nominal) {
             return None;
         }
-        let borrowers = tree.borrowers_of_all(queue, &quota);
+        let borrowers = all.of_all(queue, &quota);
         let names: Vec<&str> = borrowers.iter().map(|b| b.key.name.as_str()).collect();
         let borrowers = match names.as_slice() {
             [] => return None,

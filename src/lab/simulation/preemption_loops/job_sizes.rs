@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use kueue_lab_engine::resources::{Amount, ResourceName};
+
 /// The number of sizes below the whole quota.
 const PARTS: i64 = 8;
 
@@ -11,28 +13,42 @@ pub(super) struct JobSizes {
     pub(super) total: i64,
     /// Ascending.
     pub(super) all: Vec<i64>,
+    /// The amount of size 1.
+    unit: i64,
+    /// Whether a size is a tenth of a CPU.
     tenths: bool,
 }
 
 impl JobSizes {
     /// The sizes for the quota of a tree and the nominal quotas of the ClusterQueues of the jobs; `None` if
     /// no job is smaller than the quota.
-    pub(super) fn new(resource: &str, sum: f64, nominal: [f64; 2]) -> Option<Self> {
-        let tenths = resource == "cpu" && sum < PARTS as f64 / 2.0;
-        let scale = if tenths { 10.0 } else { 1.0 };
-        let units = |amount: f64| (amount * scale) as i64;
-        let total = units(sum);
+    pub(super) fn new(resource: ResourceName, sum: Amount, nominal: [Amount; 2]) -> Option<Self> {
+        let tenths = resource.is_cpu() && sum < Amount::new(PARTS * 1000 / 2);
+        let unit = match (tenths, resource.is_cpu()) {
+            (true, _) => 100,
+            (false, true) => 1000,
+            (false, false) => 1,
+        };
+        let total = sum.value() / unit;
         let mut all: BTreeSet<i64> = match total <= PARTS {
             true => (1..=total).collect(),
-            false => (1..=PARTS).map(|part| total * part / PARTS).collect(),
+            false => (1..=PARTS)
+                .map(|part| (i128::from(total) * i128::from(part) / i128::from(PARTS)) as i64)
+                .collect(),
         };
-        all.extend(nominal.iter().map(|quota| units(*quota)));
+        all.extend(nominal.iter().map(|quota| quota.value() / unit));
         all.retain(|size| (1..=total).contains(size));
         (total > 1).then(|| Self {
             total,
             all: all.into_iter().collect(),
+            unit,
             tenths,
         })
+    }
+
+    /// The amount of a size.
+    pub(super) fn amount(&self, size: i64) -> Amount {
+        Amount::new(size.saturating_mul(self.unit))
     }
 
     /// A size as a quantity.

@@ -4,15 +4,16 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kueue_lab_api::cohort_parents::CohortParents;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{GROUP, Workload};
 use kueue_lab_codec::Codec;
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::engine::ObjectChange;
-use kueue_lab_engine::resources::Decimal;
+use kueue_lab_engine::resources::{Amount, ResourceName};
 use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_quantity::Quantity;
+use kueue_lab_quota_tree::amount_from_quantity;
 use serde_json::{Value, json};
 
 use super::job_sizes::JobSizes;
@@ -72,10 +73,10 @@ struct Policies<'v> {
 
 /// The quota of a resource in a flavor of a ClusterQueue.
 #[derive(Clone)]
-struct Quota<'v> {
+struct QueueQuota<'v> {
     flavor: &'v str,
-    resource: &'v str,
-    nominal: f64,
+    resource: ResourceName,
+    nominal: Amount,
     can_borrow: bool,
     /// Whether jobs without a node selector get the flavor.
     is_first: bool,
@@ -85,11 +86,11 @@ struct Quota<'v> {
 
 /// Two ClusterQueues that have a quota of the same resource in the same flavor.
 struct SharedQuota<'v> {
-    quota: Quota<'v>,
+    quota: QueueQuota<'v>,
     /// The nominal quota of the other ClusterQueue.
-    of_other: f64,
+    of_other: Amount,
     /// The quota of the tree.
-    total: f64,
+    total: Amount,
     /// The node labels of the flavor, if jobs that select them get no other flavor.
     selected: Option<&'v Value>,
 }
@@ -246,7 +247,7 @@ impl LoopSearch {
         if self.policies(queue, other).is_none() {
             return Vec::new();
         }
-        let of_tree: Vec<Quota<'_>> = tree
+        let of_tree: Vec<QueueQuota<'_>> = tree
             .members
             .iter()
             .flat_map(|m| quotas(&m["spec"]))
@@ -254,11 +255,12 @@ impl LoopSearch {
         let of_other = quotas(other.spec);
         let mut shared: Vec<SharedQuota<'_>> = Vec::new();
         for quota in quotas(queue.spec) {
-            let is_same = |q: &&Quota<'_>| (q.flavor, q.resource) == (quota.flavor, quota.resource);
+            let is_same =
+                |q: &&QueueQuota<'_>| (q.flavor, q.resource) == (quota.flavor, quota.resource);
             let Some(of_other) = of_other.iter().find(is_same) else {
                 continue;
             };
-            let counts = !NOT_COUNTED.contains(&quota.resource);
+            let counts = !NOT_COUNTED.contains(&quota.resource.as_str());
             if !(counts && quota.can_borrow && of_other.can_borrow) {
                 continue;
             }
@@ -267,7 +269,10 @@ impl LoopSearch {
             let labels = labels.map(|flavor| &flavor["spec"]["nodeLabels"]);
             let has_labels = |labels: &&Value| labels.as_object().is_some_and(|l| !l.is_empty());
             let selected = labels.filter(|labels| quota.has_alternatives && has_labels(labels));
-            let total = of_tree.iter().filter(is_same).map(|q| q.nominal).sum();
+            let total = of_tree
+                .iter()
+                .filter(is_same)
+                .fold(Amount::ZERO, |sum, q| sum.plus(q.nominal));
             let other_is_first = of_other.is_first;
             let of_other = of_other.nominal;
             if selected.is_some() {
@@ -290,7 +295,7 @@ impl LoopSearch {
         shared.sort_by_key(|shared| shared.selected.is_none());
         let amounts =
             |s: &SharedQuota<'_>| (s.selected.is_some(), s.quota.nominal, s.of_other, s.total);
-        let mut tried: Vec<(bool, f64, f64, f64)> = Vec::new();
+        let mut tried: Vec<(bool, Amount, Amount, Amount)> = Vec::new();
         shared.retain(|shared| {
             let amounts = amounts(shared);
             let is_new = !tried.contains(&amounts);
@@ -342,7 +347,7 @@ impl LoopSearch {
         let mut push = |kind, jobs| {
             candidates.push(LoopExample {
                 kind,
-                resource: quota.resource.to_owned(),
+                resource: quota.resource.as_str().to_owned(),
                 selected: selected.map(|labels| SelectedFlavor {
                     name: quota.flavor.to_owned(),
                     node_labels: labels.clone(),
@@ -353,6 +358,7 @@ impl LoopSearch {
             });
         };
         let total = sizes.total;
+        let amount = |size| sizes.amount(size);
         let has_priorities = low < high || within == "LowerOrNewerEqualPriority";
         if is_fair && has_priorities {
             for (third, first, second) in triples(&sizes.all) {
@@ -370,14 +376,14 @@ impl LoopSearch {
             for (kept, first, second) in triples(&sizes.all) {
                 let reclaims = kept + first <= total
                     && kept + first + second > total
-                    && (kept + second) as f64 <= quota.nominal
-                    && first as f64 > of_other;
+                    && amount(kept + second) <= quota.nominal
+                    && amount(first) > of_other;
                 // It would fit without the first, has to borrow, and is not larger than the nominal quota.
                 let preempts = |third: i64| {
                     kept + third <= total
                         && kept + second + third > total
-                        && (kept + third) as f64 > quota.nominal
-                        && third as f64 <= quota.nominal
+                        && amount(kept + third) > quota.nominal
+                        && amount(third) <= quota.nominal
                 };
                 for third in sizes
                     .all
@@ -396,8 +402,8 @@ impl LoopSearch {
         }
         if self.partial_admission {
             for (first, pods, min) in triples(&sizes.all) {
-                let preempts = first + min > total && min as f64 <= quota.nominal && pods > min;
-                if preempts && first as f64 > of_other && pods as f64 > quota.nominal {
+                let preempts = first + min > total && amount(min) <= quota.nominal && pods > min;
+                if preempts && amount(first) > of_other && amount(pods) > quota.nominal {
                     let (of_first, of_second) = match reclaim {
                         "LowerPriority" => (low, high),
                         _ => (high, low),
@@ -498,7 +504,7 @@ fn workload(
 }
 
 /// The quotas of all flavors.
-fn quotas(spec: &Value) -> Vec<Quota<'_>> {
+fn quotas(spec: &Value) -> Vec<QueueQuota<'_>> {
     let groups = spec["resourceGroups"].as_array().into_iter().flatten();
     let flavors = groups.flat_map(|group| {
         let flavors = group["flavors"].as_array().map_or(&[][..], Vec::as_slice);
@@ -507,24 +513,23 @@ fn quotas(spec: &Value) -> Vec<Quota<'_>> {
     });
     let quotas = flavors.flat_map(|(is_first, has_alternatives, flavor)| {
         let resources = flavor["resources"].as_array().into_iter().flatten();
-        resources.map(move |quota| Quota {
-            flavor: text(flavor, "/name"),
-            resource: text(quota, "/name"),
-            nominal: amount(&quota["nominalQuota"]).unwrap_or_default(),
-            can_borrow: amount(&quota["borrowingLimit"]) != Some(0.0),
-            is_first,
-            has_alternatives,
+        resources.map(move |quota| {
+            let resource = ResourceName::new(text(quota, "/name"));
+            QueueQuota {
+                flavor: text(flavor, "/name"),
+                resource,
+                nominal: amount(resource, &quota["nominalQuota"]).unwrap_or_default(),
+                can_borrow: amount(resource, &quota["borrowingLimit"]) != Some(Amount::ZERO),
+                is_first,
+                has_alternatives,
+            }
         })
     });
     quotas.collect()
 }
 
-fn amount(quantity: &Value) -> Option<f64> {
-    match quantity {
-        Value::String(text) => Some(Decimal::parse_lossy(&Quantity(text.clone())).as_f64()),
-        Value::Number(number) => number.as_f64(),
-        _ => None,
-    }
+fn amount(resource: ResourceName, quantity: &Value) -> Option<Amount> {
+    Some(amount_from_quantity(resource, Quantity::of(quantity)?))
 }
 
 fn of_kind<'v>(

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
-use super::cohort_tree::Quota;
 use super::condition::Conditions;
 use super::meta::Meta;
 use super::{ObjectKey, Row};
@@ -14,6 +13,8 @@ use kueue_lab_api::v1beta2::{
     FlavorFungibility, FlavorUsage, LocalQueue, QueueingStrategy, ResourceFlavor, ResourceGroup,
     StopPolicy, WorkloadPriorityClass,
 };
+use kueue_lab_quota_tree::{self as quota_tree, Quota};
+use kueue_lab_reason::resources::ResourceName;
 
 /// A flavor and a resource in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -265,12 +266,7 @@ fn quotas_of(groups: &[ResourceGroup]) -> Vec<(FlavorResource, Quota)> {
                     flavor: sanitize(&f.name),
                     resource: sanitize(&r.name),
                 };
-                let quota = Quota {
-                    nominal: Amount::of(&r.nominal_quota),
-                    borrowing_limit: r.borrowing_limit.as_ref().map(Amount::of),
-                    lending_limit: r.lending_limit.as_ref().map(Amount::of),
-                };
-                (fr, quota)
+                (fr, quota_tree::quota(ResourceName::new(&r.name), r))
             })
         })
         .collect()

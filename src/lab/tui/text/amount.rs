@@ -25,6 +25,30 @@ impl Amount {
     /// Zero.
     pub const ZERO: Self = Self(0);
 
+    /// A quota without limit.
+    pub const UNLIMITED: Self = Self(i128::MAX);
+
+    /// An amount of quota of a resource.
+    pub fn of_quota(resource: ResourceName, amount: QuotaAmount) -> Self {
+        match (amount.is_unlimited(), resource.is_cpu()) {
+            (true, _) => Self::UNLIMITED,
+            (false, true) => Self::milli(amount.value()),
+            (false, false) => Self::units(amount.value()),
+        }
+    }
+
+    /// The amount of quota of a resource; fractions of units are rounded up.
+    pub fn to_quota(self, resource: ResourceName) -> QuotaAmount {
+        if self == Self::UNLIMITED {
+            return QuotaAmount::UNLIMITED;
+        }
+        if resource.is_cpu() {
+            let milli = self.0.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
+            return QuotaAmount::new(milli as i64);
+        }
+        QuotaAmount::new(self.ceil())
+    }
+
     /// A whole number of units.
     pub fn units(n: i64) -> Self {
         Self(i128::from(n) * 1000)
@@ -106,6 +130,9 @@ impl std::iter::Sum for Amount {
 /// The amount as text: cores with a fraction, bytes with a binary suffix, other resources as a
 /// count.
 pub(crate) fn amount_text(resource: &str, amount: Amount) -> String {
+    if amount == Amount::UNLIMITED {
+        return "unlimited".to_owned();
+    }
     let sign = if amount.0 < 0 { "-" } else { "" };
     let size = amount.0.unsigned_abs();
     if is_bytes(resource) {
@@ -132,13 +159,7 @@ pub(crate) struct ShortTexts;
 
 impl TextStyle for ShortTexts {
     fn amount(&self, resource: ResourceName, amount: QuotaAmount) -> String {
-        let value = amount.value();
-        let amount = match resource.is_cpu() {
-            _ if amount.is_unlimited() => return "unlimited".to_owned(),
-            true => Amount::milli(value),
-            false => Amount::units(value),
-        };
-        amount_text(resource.as_str(), amount)
+        amount_text(resource.as_str(), Amount::of_quota(resource, amount))
     }
 
     fn resource(&self, resource: ResourceName) -> &'static str {

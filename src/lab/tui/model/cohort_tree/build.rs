@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::quota_node::sort_key;
-use super::resource_node::FlavorResourceQuota;
-use super::tree::TreeNode;
+use kueue_lab_quota_tree::{FlavorResourceId, HierarchyNodeId, Quota};
+use kueue_lab_reason::resources::ResourceName;
+
 use super::{CohortTree, QuotaNode};
 use crate::model::Row;
-use crate::model::queues::{ClusterQueueRow, CohortRow};
+use crate::model::queues::{ClusterQueueRow, CohortRow, FlavorResource};
 
 impl CohortTree {
     /// The tree of these ClusterQueues and Cohorts, with implicit Cohorts. A cycle of parents is cut
@@ -16,132 +16,82 @@ impl CohortTree {
         queues: impl Iterator<Item = &'a ClusterQueueRow> + Clone,
         cohorts: impl Iterator<Item = &'a CohortRow> + Clone,
     ) -> Self {
-        let mut parents: BTreeMap<&str, Option<&str>> = BTreeMap::new();
-        for cohort in cohorts.clone() {
-            parents.insert(&cohort.key().name, cohort.parent.as_deref());
-        }
-        let named: Vec<&str> = queues
-            .clone()
-            .filter_map(|q| q.cohort.as_deref())
-            .chain(parents.values().flatten().copied())
-            .collect();
-        for name in named {
-            parents.entry(name).or_insert(None);
-        }
-        let cycle = cohorts_in_cycle(&parents);
-
         let mut tree = Self::default();
-        for name in parents.keys() {
-            tree.add_node(QuotaNode::Cohort((*name).to_owned()), cycle.contains(name));
-        }
-        for cohort in cohorts.clone() {
-            let quota_node = QuotaNode::Cohort(cohort.key().name.clone());
-            let node = tree.node_mut(&quota_node);
-            node.exists = true;
-            for (fr, quota) in &cohort.quotas {
-                node.resources.entry(fr.clone()).or_default().quota = *quota;
+        let parents = cohorts.clone();
+        let parents = parents.filter_map(|c| Some((c.key().name.as_str(), c.parent.as_deref()?)));
+        let cycle = cohorts_in_cycle(&parents.collect());
+        for cohort in cohorts {
+            let name = &cohort.key().name;
+            let id = tree.hierarchy.insert_cohort(name);
+            let node = QuotaNode::Cohort(name.clone());
+            let in_cycle = cycle.contains(name.as_str());
+            if let Some(parent) = cohort.parent.as_deref().filter(|_| !in_cycle) {
+                tree.hierarchy.set_parent(id, parent);
             }
-        }
-        for (name, parent) in &parents {
-            if let Some(parent) = parent.filter(|_| !cycle.contains(name)) {
-                tree.attach(&QuotaNode::Cohort((*name).to_owned()), parent);
+            if in_cycle {
+                tree.in_cycle.insert(node.clone());
             }
+            tree.set_quotas(id, &cohort.quotas);
+            tree.existing.insert(node);
         }
         for queue in queues {
-            let quota_node = QuotaNode::ClusterQueue(queue.key().name.clone());
-            tree.add_node(quota_node.clone(), false);
-            let node = tree.node_mut(&quota_node);
-            node.exists = true;
-            for (fr, quota) in &queue.quotas {
-                node.resources.entry(fr.clone()).or_default().quota = *quota;
-            }
-            for (fr, usage) in &queue.reservation {
-                node.resources.entry(fr.clone()).or_default().usage = *usage;
-            }
+            let name = &queue.key().name;
+            let id = tree.hierarchy.insert_cluster_queue(name);
             if let Some(cohort) = &queue.cohort {
-                tree.attach(&quota_node, cohort);
+                tree.hierarchy.set_parent(id, cohort);
             }
+            tree.set_quotas(id, &queue.quotas);
+            for (fr, usage) in &queue.reservation {
+                let usage = usage.to_quota(ResourceName::new(&fr.resource));
+                let fr = tree.intern(fr);
+                tree.hierarchy.add_usage(id, fr, usage);
+            }
+            let node = QuotaNode::ClusterQueue(name.clone());
+            tree.existing.insert(node.clone());
+            tree.ids.insert(node, id);
         }
-        tree.sort_children();
-        tree.accumulate_from_children();
+        let cohorts: Vec<HierarchyNodeId> = tree.hierarchy.cohorts().collect();
+        for id in cohorts {
+            let name = tree.hierarchy[id].name.to_string();
+            tree.ids.insert(QuotaNode::Cohort(name), id);
+        }
+        tree.names = tree
+            .ids
+            .iter()
+            .map(|(node, id)| (*id, node.clone()))
+            .collect();
+        let roots = tree.ids.values().copied();
+        let roots = roots.filter(|id| !tree.hierarchy.has_parent(*id));
+        let roots: Vec<HierarchyNodeId> = roots.collect();
+        for root in roots {
+            tree.hierarchy.update_cohort_resource_node(root);
+        }
         tree
     }
 
-    fn add_node(&mut self, quota_node: QuotaNode, in_cycle: bool) {
-        let id = self.nodes.len();
-        self.ids.insert(quota_node.clone(), id);
-        self.nodes.push(TreeNode {
-            id: quota_node,
-            parent: None,
-            children: Vec::new(),
-            in_cycle,
-            exists: false,
-            resources: BTreeMap::new(),
-        });
+    fn set_quotas(&mut self, id: HierarchyNodeId, quotas: &[(FlavorResource, Quota)]) {
+        let quotas = quotas.iter().map(|(fr, quota)| (self.intern(fr), *quota));
+        let quotas: Vec<(FlavorResourceId, Quota)> = quotas.collect();
+        self.hierarchy.set_quotas(id, &quotas);
     }
 
-    /// The node of an added ClusterQueue or Cohort.
-    fn node_mut(&mut self, quota_node: &QuotaNode) -> &mut TreeNode {
-        let id = self.ids.get(quota_node).copied().unwrap_or_default();
-        &mut self.nodes[id]
-    }
-
-    fn attach(&mut self, quota_node: &QuotaNode, parent: &str) {
-        let parent = QuotaNode::Cohort(parent.to_owned());
-        if let (Some(&child), Some(&parent)) = (self.ids.get(quota_node), self.ids.get(&parent)) {
-            self.nodes[child].parent = Some(parent);
-            self.nodes[parent].children.push(child);
+    fn intern(&mut self, fr: &FlavorResource) -> FlavorResourceId {
+        let resource = ResourceName::new(&fr.resource);
+        let id = self.hierarchy.frs.intern(&fr.flavor, resource);
+        if id.index() == self.frs.len() {
+            self.frs.push(fr.clone());
         }
-    }
-
-    fn sort_children(&mut self) {
-        let keys: Vec<_> = self.nodes.iter().map(|n| sort_key(&n.id)).collect();
-        for node in &mut self.nodes {
-            node.children.sort_by(|a, b| keys[*a].cmp(&keys[*b]));
-        }
-    }
-
-    /// Accumulates quota and usage from the leaves to the roots.
-    fn accumulate_from_children(&mut self) {
-        let mut roots: Vec<usize> = (0..self.nodes.len())
-            .filter(|id| self.nodes[*id].parent.is_none())
-            .collect();
-        // Parents come before children, so the reverse order handles children first.
-        let mut order = Vec::with_capacity(self.nodes.len());
-        while let Some(id) = roots.pop() {
-            order.push(id);
-            roots.extend(&self.nodes[id].children);
-        }
-        for id in order.into_iter().rev() {
-            let parent = self.nodes[id].parent;
-            for cell in self.nodes[id].resources.values_mut() {
-                cell.subtree_quota = cell.subtree_quota.plus(cell.quota.nominal);
-            }
-            let Some(parent) = parent else { continue };
-            let brought: Vec<_> = self.nodes[id]
-                .resources
-                .iter()
-                .map(|(fr, cell)| (fr.clone(), *cell))
-                .collect();
-            for (fr, cell) in brought {
-                let up: &mut FlavorResourceQuota =
-                    self.nodes[parent].resources.entry(fr).or_default();
-                up.subtree_quota = up
-                    .subtree_quota
-                    .plus(cell.subtree_quota.minus(cell.local_quota()));
-                up.usage = up.usage.plus(cell.usage.minus_or_zero(cell.local_quota()));
-            }
-        }
+        id
     }
 }
 
-/// The Cohorts that are their own ancestors.
-fn cohorts_in_cycle<'a>(parents: &BTreeMap<&'a str, Option<&'a str>>) -> BTreeSet<&'a str> {
+/// The Cohorts that are their own ancestors, of Cohorts with their parents.
+fn cohorts_in_cycle<'a>(parents: &BTreeMap<&'a str, &'a str>) -> BTreeSet<&'a str> {
     let mut cycle = BTreeSet::new();
     for &start in parents.keys() {
         let mut seen = BTreeSet::new();
         let mut at = start;
-        while let Some(up) = parents.get(at).copied().flatten() {
+        while let Some(&up) = parents.get(at) {
             if up == start {
                 cycle.insert(start);
                 break;

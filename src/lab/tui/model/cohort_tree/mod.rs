@@ -1,16 +1,18 @@
 //! The cohort tree: nominal quota, usage, borrowing and lending of ClusterQueues and Cohorts.
 //!
-//! Computed from specs and reported usage only, so it is right for any controller.
+//! Computed from specs and reported usage with the engine's quota tree, so it is right for any controller.
 
 mod build;
-mod quota;
+mod lent;
 mod quota_node;
-mod resource_node;
+mod quota_status;
 mod tree;
 
 #[cfg(test)]
+mod engine_tests;
+#[cfg(test)]
 mod tests;
 
-pub(crate) use quota::{Quota, QuotaStatus};
 pub(crate) use quota_node::QuotaNode;
+pub(crate) use quota_status::QuotaStatus;
 pub(crate) use tree::CohortTree;

@@ -1,12 +1,12 @@
 //! Nodes of the tree.
 
-/// A node of the tree.
+/// A node of the tree. Cohorts come before ClusterQueues, each by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum QuotaNode {
-    /// A ClusterQueue by name.
-    ClusterQueue(String),
     /// A Cohort by name, explicit or implicit.
     Cohort(String),
+    /// A ClusterQueue by name.
+    ClusterQueue(String),
 }
 
 impl QuotaNode {
@@ -15,13 +15,5 @@ impl QuotaNode {
         match self {
             QuotaNode::ClusterQueue(name) | QuotaNode::Cohort(name) => name,
         }
-    }
-}
-
-/// Cohorts before ClusterQueues, each by name.
-pub(super) fn sort_key(quota_node: &QuotaNode) -> (u8, String) {
-    match quota_node {
-        QuotaNode::Cohort(name) => (0, name.clone()),
-        QuotaNode::ClusterQueue(name) => (1, name.clone()),
     }
 }

@@ -1,3 +1,4 @@
+use kueue_lab_quota_tree::Quota;
 use proptest::prelude::*;
 
 use super::*;
@@ -14,10 +15,11 @@ fn fr() -> FlavorResource {
 }
 
 fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
+    let cpus = |cpus: i64| kueue_lab_reason::resources::Amount::new(cpus * 1000);
     Quota {
-        nominal: Amount::units(nominal),
-        borrowing_limit: borrow.map(Amount::units),
-        lending_limit: lend.map(Amount::units),
+        nominal: cpus(nominal),
+        borrowing_limit: borrow.map(cpus),
+        lending_limit: lend.map(cpus),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageB
 fn quota_table(state: &State, node: &QuotaNode, doc: &mut PageBuilder<'_>) {
     let tree = &state.derived.cohort_tree;
     let limited = tree.resources(node).any(|fr| {
-        let quota = tree.quota_status(node, fr).quota;
+        let quota = tree.quota_status(node, fr);
         quota.borrowing_limit.is_some() || quota.lending_limit.is_some()
     });
     let rows: Vec<Vec<TableCell>> = tree
@@ -99,8 +99,8 @@ fn quota_table(state: &State, node: &QuotaNode, doc: &mut PageBuilder<'_>) {
                 (text(s.potential_available), Role::Text),
             ];
             if limited {
-                row.push((limit(s.quota.borrowing_limit), Role::Dim));
-                row.push((limit(s.quota.lending_limit), Role::Dim));
+                row.push((limit(s.borrowing_limit), Role::Dim));
+                row.push((limit(s.lending_limit), Role::Dim));
             }
             row
         })

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::resource_node::ResourceNode;
-use crate::resources::{Amount, FlavorResourceId, FlavorResourceTable};
+use crate::flavor_resource::{FlavorResourceId, FlavorResourceTable};
+use crate::resources::Amount;
 
 /// The id of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,22 +46,22 @@ pub struct HierarchyNode {
     /// Its quotas and usage.
     pub resources: ResourceNode,
     /// For a ClusterQueue: the part of its generation that is not that of its tree.
-    pub(super) own_generation: i64,
+    pub(crate) own_generation: i64,
     /// For a root: the updates of the resources of its tree, which count for the generation of each ClusterQueue.
-    pub(super) tree_updates: i64,
+    pub(crate) tree_updates: i64,
     /// Whether the node is active in the current cycle.
     pub active: bool,
     /// The distance to the furthest leaf that is active in the current cycle.
     pub height: usize,
-    pub(super) parent: Option<HierarchyNodeId>,
-    pub(super) child_cohorts: Vec<HierarchyNodeId>,
-    pub(super) child_queues: Vec<HierarchyNodeId>,
+    pub(crate) parent: Option<HierarchyNodeId>,
+    pub(crate) child_cohorts: Vec<HierarchyNodeId>,
+    pub(crate) child_queues: Vec<HierarchyNodeId>,
     /// For a Cohort: whether its object exists.
     explicit: bool,
-    pub(super) cyclic: bool,
+    pub(crate) cyclic: bool,
     /// Whether the resources are the totals of the children; false for a Cohort that is or was in a cycle until its
     /// tree is computed.
-    pub(super) is_current: bool,
+    pub(crate) is_current: bool,
 }
 
 /// The cohort or one of its ancestors is in a cycle.
@@ -73,15 +74,15 @@ pub struct CohortHasCycle;
 pub struct CohortHierarchy {
     /// The flavor resources of quota and usage.
     pub frs: FlavorResourceTable,
-    pub(super) nodes: Vec<HierarchyNode>,
+    pub(crate) nodes: Vec<HierarchyNode>,
     free: Vec<HierarchyNodeId>,
     cohorts: BTreeMap<Arc<str>, HierarchyNodeId>,
-    pub(super) journal: Option<Vec<(HierarchyNodeId, FlavorResourceId, Amount)>>,
+    pub(crate) journal: Option<Vec<(HierarchyNodeId, FlavorResourceId, Amount)>>,
     /// The number of updates of quota.
-    pub(super) updates: u64,
+    pub(crate) updates: u64,
     /// The number of computations of the resources of a node.
     #[cfg(test)]
-    pub(super) visits: usize,
+    pub(crate) visits: usize,
 }
 
 impl std::ops::Index<HierarchyNodeId> for CohortHierarchy {
@@ -232,14 +233,14 @@ impl CohortHierarchy {
     }
 
     /// Removes a ClusterQueue.
-    pub(crate) fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
+    pub fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
         self.detach(id);
         self.free.push(id);
     }
 
     /// Removes the object of a cohort. Without children the node is removed; otherwise it becomes
     /// an implicit root cohort without quota, and is returned.
-    pub(crate) fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
+    pub fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self.detach(id);
         let node = &mut self[id];
         node.explicit = false;
@@ -311,12 +312,12 @@ impl CohortHierarchy {
     }
 
     /// The child Cohorts of a Cohort, by name.
-    pub(crate) fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
+    pub fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_cohorts
     }
 
     /// The child ClusterQueues of a Cohort, by name.
-    pub(crate) fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
+    pub fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_queues
     }
 
@@ -336,7 +337,7 @@ impl CohortHierarchy {
     }
 
     /// The ClusterQueues of a subtree: those of the cohort first, then those of its child cohorts.
-    pub(crate) fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
+    pub fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         self.subtree_cohorts(id)
             .into_iter()
             .flat_map(|c| self[c].child_queues.iter().copied())
@@ -344,7 +345,7 @@ impl CohortHierarchy {
     }
 
     /// The cohorts of a subtree, parents before children. The cohort must not be in a cycle.
-    pub(super) fn subtree_cohorts(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
+    pub(crate) fn subtree_cohorts(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         let mut order = Vec::new();
         let mut stack = vec![id];
         while let Some(at) = stack.pop() {
@@ -355,7 +356,7 @@ impl CohortHierarchy {
     }
 
     /// Computes the height of every cohort from the active ClusterQueues.
-    pub(crate) fn measure_heights(&mut self) {
+    pub fn measure_heights(&mut self) {
         let roots: Vec<HierarchyNodeId> = self
             .cohorts()
             .filter(|&c| self[c].parent.is_none())
@@ -374,14 +375,14 @@ impl CohortHierarchy {
 /// The journal of usage changes.
 impl CohortHierarchy {
     /// Counts a computation of the resources of a node.
-    pub(super) fn count_visit(&mut self) {
+    pub(crate) fn count_visit(&mut self) {
         #[cfg(test)]
         {
             self.visits += 1;
         }
     }
 
-    pub(super) fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
+    pub(crate) fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self[id].parent.filter(|_| !self[id].cyclic)
     }
 
@@ -401,7 +402,7 @@ impl CohortHierarchy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::test_fixtures::quota;
+    use crate::test_fixtures::quota;
 
     #[test]
     fn cohort_cycles_are_detected() {

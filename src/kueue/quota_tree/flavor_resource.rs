@@ -2,13 +2,13 @@
 //!
 //! Must not depend on queues or cohorts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::{Amount, FlavorName, ResourceName};
-use crate::hash_map::FastHashMap;
+use crate::resources::{Amount, FlavorName, ResourceName};
+use foldhash::fast::FixedState;
 
 /// A resource in a flavor: the unit of quota and usage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,11 +43,12 @@ impl FlavorResourceId {
     }
 }
 
-/// The interned flavor resources of an engine. Entries are never removed.
+/// The interned flavor resources of a tree. Entries are never removed.
 #[derive(Clone, Debug, Default)]
 pub struct FlavorResourceTable {
     pairs: Vec<FlavorResource>,
-    by_flavor: FastHashMap<FlavorName, SmallVec<[(ResourceName, FlavorResourceId); 4]>>,
+    /// Never iterated.
+    by_flavor: HashMap<FlavorName, SmallVec<[(ResourceName, FlavorResourceId); 4]>, FixedState>,
 }
 
 impl FlavorResourceTable {

@@ -1,4 +1,4 @@
-//! Resources, flavors and amounts as the texts of reasons name them.
+//! Resources, flavors and amounts of quota, and their texts.
 //!
 //! `cpu` is in milli-units, all other resources are in whole units.
 

@@ -1,10 +1,10 @@
-//! Quota for tests of the cache.
+//! Quota for tests.
 
-use super::Quota;
+use crate::Quota;
 use crate::resources::Amount;
 
 /// Nominal quota with a borrowing limit and a lending limit.
-pub(super) fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
+pub(crate) fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
     Quota {
         nominal: nominal.into(),
         borrowing_limit: borrow.map(Amount::new),

@@ -9,7 +9,8 @@
 use smallvec::SmallVec;
 
 use super::hierarchy::{CohortHasCycle, CohortHierarchy, HierarchyNodeId, HierarchyNodeKind};
-use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName};
+use crate::flavor_resource::{FlavorResourceId, FlavorResourceQuantities};
+use crate::resources::{Amount, ResourceName};
 
 /// The quota of a node for one flavor resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Quota {
 
 /// Quota and usage of a node for one flavor resource.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FlavorResourceQuota {
+pub(crate) struct FlavorResourceQuota {
     pub fr: FlavorResourceId,
     /// The quota of the node, if its spec has the flavor resource.
     pub quota: Option<Quota>,
@@ -239,7 +240,7 @@ pub struct ResourceNode {
 }
 
 impl ResourceNode {
-    pub(super) fn flavor_resource(&self, fr: FlavorResourceId) -> Option<&FlavorResourceQuota> {
+    pub(crate) fn flavor_resource(&self, fr: FlavorResourceId) -> Option<&FlavorResourceQuota> {
         // For few entries a linear search is as fast as a binary one.
         if self.flavor_resources.len() <= 8 {
             return self.flavor_resources.iter().find(|c| c.fr == fr);
@@ -250,7 +251,7 @@ impl ResourceNode {
             .map(|i| &self.flavor_resources[i])
     }
 
-    pub(super) fn flavor_resource_mut(&mut self, fr: FlavorResourceId) -> &mut FlavorResourceQuota {
+    pub(crate) fn flavor_resource_mut(&mut self, fr: FlavorResourceId) -> &mut FlavorResourceQuota {
         let i = match self.flavor_resources.binary_search_by_key(&fr, |c| c.fr) {
             Ok(i) => i,
             Err(i) => {
@@ -300,19 +301,19 @@ impl ResourceNode {
     }
 
     /// The part of the subtree quota of a flavor resource that is not lent to the parent.
-    pub(crate) fn local_quota(&self, fr: FlavorResourceId) -> Amount {
+    pub fn local_quota(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)
             .map_or(Amount::ZERO, |c| c.local_quota)
     }
 
     /// The unused local quota of a flavor resource.
-    pub(crate) fn local_available(&self, fr: FlavorResourceId) -> Amount {
+    pub fn local_available(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)
             .map_or(Amount::ZERO, FlavorResourceQuota::local_available)
     }
 
     /// Replaces the quotas; true when they changed.
-    pub(super) fn set_quotas(&mut self, quotas: &[(FlavorResourceId, Quota)]) -> bool {
+    pub(crate) fn set_quotas(&mut self, quotas: &[(FlavorResourceId, Quota)]) -> bool {
         let before: Vec<(FlavorResourceId, Quota)> = self.quotas().collect();
         for fr_quota in &mut self.flavor_resources {
             fr_quota.quota = None;
@@ -428,7 +429,7 @@ impl CohortHierarchy {
     }
 
     /// Updates the subtree quota of a ClusterQueue without parent.
-    pub(crate) fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
+    pub fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
         self[id].own_generation += 1;
         self.update_subtree_quotas(id);
     }
@@ -437,7 +438,7 @@ impl CohortHierarchy {
     ///
     /// # Errors
     /// When the node is in or below a cycle; nothing is updated then.
-    pub(crate) fn update_cohort_tree_resources(
+    pub fn update_cohort_tree_resources(
         &mut self,
         id: HierarchyNodeId,
     ) -> Result<(), CohortHasCycle> {
@@ -500,7 +501,7 @@ impl CohortHierarchy {
 
     /// Adds what a node contributes to its new parent, or removes it from the parent of which it is no longer a
     /// child, and so on up to the root.
-    pub(super) fn change_parent_resources(&mut self, id: HierarchyNodeId, is_child: bool) {
+    pub(crate) fn change_parent_resources(&mut self, id: HierarchyNodeId, is_child: bool) {
         let contributions = self[id].resources.contributions();
         let changes = match is_child {
             true => contribution_changes(&[], &contributions),
@@ -598,7 +599,7 @@ impl CohortHierarchy {
     }
 
     /// The potentially available quota of a cohort, by resource, summed over flavors.
-    pub(crate) fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
+    pub fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
         let updates = self.updates;
         let known = self[id].resources.lendable.as_ref();
         if known.is_none_or(|(computed_in, _)| *computed_in != updates) {
@@ -620,7 +621,7 @@ impl CohortHierarchy {
 
     /// Whether the node borrows with `amount` more usage: above the nominal quota of a
     /// ClusterQueue, the subtree quota of a Cohort.
-    pub(crate) fn borrowing_with(
+    pub fn borrowing_with(
         &self,
         id: HierarchyNodeId,
         fr: FlavorResourceId,
@@ -636,7 +637,7 @@ impl CohortHierarchy {
 
     /// Whether requests fit the subtree quota of a node, and the part of them above its local
     /// quota.
-    pub(crate) fn quantities_fit_in_quota(
+    pub fn quantities_fit_in_quota(
         &self,
         id: HierarchyNodeId,
         requests: &FlavorResourceQuantities,
@@ -652,7 +653,7 @@ impl CohortHierarchy {
     }
 
     /// Whether the usage of a node is within its subtree quota for all these flavor resources.
-    pub(crate) fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
+    pub fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
         let node = &self[id].resources;
         frs.iter()
             .all(|&fr| node.subtree_quota(fr) >= node.usage(fr))
@@ -660,7 +661,7 @@ impl CohortHierarchy {
 
     /// The height of the lowest subtree of a ClusterQueue's ancestors that fits `amount` more, and
     /// whether it is smaller than the whole tree. 0 means no borrowing.
-    pub(crate) fn height_of_lowest_subtree_that_fits(
+    pub fn height_of_lowest_subtree_that_fits(
         &self,
         queue: HierarchyNodeId,
         fr: FlavorResourceId,
@@ -740,8 +741,8 @@ impl CohortHierarchy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::test_fixtures::quota;
-    use crate::resources::FlavorResourceTable;
+    use crate::flavor_resource::FlavorResourceTable;
+    use crate::test_fixtures::quota;
     use proptest::prelude::*;
 
     /// ClusterQueues a and b in one cohort, with one flavor resource.
