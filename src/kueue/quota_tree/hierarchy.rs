@@ -278,6 +278,11 @@ impl CohortHierarchy {
         self[queue].own_generation + self[self.root(queue)].tree_updates
     }
 
+    /// Increases the generation of a ClusterQueue, of which a workload released quota.
+    pub fn increase_generation(&mut self, queue: HierarchyNodeId) {
+        self[queue].own_generation += 1;
+    }
+
     /// Gives a ClusterQueue, whose tree has changed, the generation that it had before.
     fn keep_generation(&mut self, id: HierarchyNodeId, generation: i64) {
         if self[id].kind == HierarchyNodeKind::ClusterQueue {

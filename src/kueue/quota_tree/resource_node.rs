@@ -450,9 +450,9 @@ impl CohortHierarchy {
             self.update_cluster_queue_resource_node(root);
             return Ok(());
         }
-        self[root].tree_updates += 1;
         let is_current = self[id].is_current && self.ancestors(id).all(|a| self[a].is_current);
         if is_current {
+            self[root].tree_updates += 1;
             let before = self[id].resources.contributions();
             self.update_subtree_quotas(id);
             let after = self[id].resources.contributions();
@@ -475,7 +475,11 @@ impl CohortHierarchy {
     }
 
     /// Computes the subtree quota and usage of a tree from its leaves. The root must not be in a cycle.
-    fn compute_tree(&mut self, root: HierarchyNodeId) {
+    pub fn compute_tree(&mut self, root: HierarchyNodeId) {
+        if self[root].kind == HierarchyNodeKind::ClusterQueue {
+            return self.update_cluster_queue_resource_node(root);
+        }
+        self[root].tree_updates += 1;
         for cohort in self.subtree_cohorts(root).into_iter().rev() {
             let node = &self[cohort];
             let children = node.child_cohorts.iter().chain(&node.child_queues);

@@ -139,7 +139,7 @@ impl Cache {
         self.changes += 1;
         self.update_workload_usage(idx, false);
         // Quota was released, so more workloads may fit.
-        self.hierarchy[node].own_generation += 1;
+        self.hierarchy.increase_generation(node);
         let Some(removed) = self.workloads.remove(idx) else {
             return;
         };

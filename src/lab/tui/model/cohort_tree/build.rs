@@ -64,7 +64,7 @@ impl CohortTree {
         let roots = roots.filter(|id| !tree.hierarchy.has_parent(*id));
         let roots: Vec<HierarchyNodeId> = roots.collect();
         for root in roots {
-            tree.hierarchy.update_cohort_resource_node(root);
+            tree.hierarchy.compute_tree(root);
         }
         tree
     }
