@@ -106,9 +106,7 @@ impl ReplayConfiguration {
             let name = cohort.metadata.name.clone().unwrap_or_default();
             engine.apply(ObjectChange::upsert(cohort), now);
             let ancestors = engine.cache().cohort_ancestors(&name);
-            ancestors.map_err(|error| format!("Cohort {name}: {error}"))?;
-            let added = engine.upsert_cohort(Arc::new(cohort), now);
-            added.map_err(|error| ReplayError::Cohort { name, error })?;
+            ancestors.map_err(|error| ReplayError::Cohort { name, error })?;
         }
         for queue in self.typed::<ClusterQueue>("ClusterQueue")? {
             add_nominal_quota(&mut nominal_quota, &queue.spec.resource_groups);
@@ -139,7 +137,7 @@ impl ReplayConfiguration {
     ///
     /// # Errors
     /// A class that does not match its schema, or one that a job of the trace has and the configuration lacks.
-    pub(super) fn priorities(&self, trace: &Trace) -> Result<BTreeMap<String, i32>, String> {
+    pub(super) fn priorities(&self, trace: &Trace) -> Result<BTreeMap<String, i32>, ReplayError> {
         let classes: Vec<WorkloadPriorityClass> = self.typed("WorkloadPriorityClass")?;
         let priorities: BTreeMap<String, i32> = classes
             .into_iter()
@@ -151,14 +149,15 @@ impl ReplayConfiguration {
                 .filter(|c| !priorities.contains_key(*c));
             if let Some(class) = class {
                 let known: Vec<&String> = priorities.keys().collect();
-                let (line, names) = (job.line, list_names(&known, MAX_NAMED));
-                let names = match priorities.is_empty() {
-                    true => "it has none".to_owned(),
-                    false => format!("there are {names}"),
-                };
-                return Err(format!(
-                    "line {line} of the trace has the priority {class:?}, and there is no WorkloadPriorityClass of this name; {names}"
-                ));
+                let names = list_names(&known, MAX_NAMED);
+                return Err(ReplayError::NoPriorityClass {
+                    line: job.line,
+                    name: class.to_owned(),
+                    existing: match priorities.is_empty() {
+                        true => "it has none".to_owned(),
+                        false => format!("there are {names}"),
+                    },
+                });
             }
         }
         Ok(priorities)

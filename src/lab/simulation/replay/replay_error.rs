@@ -1,6 +1,6 @@
 //! [`ReplayError`]: why a replay does not start.
 
-use kueue_lab_engine::cache::CacheError;
+use kueue_lab_quota_tree::CohortHasCycle;
 
 /// Why a replay does not start.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +21,23 @@ pub enum ReplayError {
         name: String,
         /// Why.
         #[source]
-        error: CacheError,
+        error: CohortHasCycle,
     },
     /// The configuration has no LocalQueue.
     #[error("it has no LocalQueue to submit jobs to")]
     NoLocalQueue,
+    /// The priority of a job is a name that no WorkloadPriorityClass has.
+    #[error(
+        "line {line} of the trace has the priority {name:?}, and there is no WorkloadPriorityClass of this name; {existing}"
+    )]
+    NoPriorityClass {
+        /// The line of the job.
+        line: usize,
+        /// The name.
+        name: String,
+        /// The names of the classes, in words.
+        existing: String,
+    },
     /// A queue of the trace cannot be mapped.
     #[error(transparent)]
     Queue(#[from] QueueMappingError),

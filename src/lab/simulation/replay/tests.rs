@@ -72,7 +72,7 @@ fn priorities_are_names_of_the_classes_of_the_configuration() {
     let unknown = trace("a,0,100,urgent,2\n");
     let error = replay(&unknown, &configuration, &ReplayOptions::default()).unwrap_err();
     assert_eq!(
-        error,
+        error.to_string(),
         "line 2 of the trace has the priority \"urgent\", and there is no WorkloadPriorityClass of this name; there are high, low"
     );
 }

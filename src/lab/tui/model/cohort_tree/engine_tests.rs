@@ -1,9 +1,8 @@
 //! The numbers of the UI are those of the engine.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, Workload};
+use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::{Engine, EngineConfig};
 use kueue_lab_reason::resources::ResourceName;
 use proptest::prelude::*;
@@ -111,13 +110,13 @@ proptest! {
         let now = Timestamp::UNIX_EPOCH;
         let mut engine = Engine::new(EngineConfig::default());
         for cohort in &cohorts {
-            engine.upsert_cohort(Arc::new(cohort.clone()), now).unwrap();
+            engine.apply(ObjectChange::upsert(cohort.clone()), now);
         }
         let mut objects = Vec::new();
         for (i, (quotas, cohort, usage)) in queues.iter().enumerate() {
             let queue = queue(i, *cohort, quotas, *usage);
-            engine.upsert_cluster_queue(Arc::new(queue.clone()), now);
-            engine.upsert_workload(Arc::new(workload(i, *usage)), now);
+            engine.apply(ObjectChange::upsert(queue.clone()), now);
+            engine.apply(ObjectChange::upsert(workload(i, *usage)), now);
             objects.push(queue);
         }
         let queues: Vec<ClusterQueueRow> = objects.iter().map(ClusterQueueRow::of).collect();
