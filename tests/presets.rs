@@ -304,7 +304,7 @@ impl SaveReview for FakeReview {
         &self,
         _: &Client,
         saved: SavedPreset,
-    ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
+    ) -> Result<BoxFuture<'static, Result<ReviewedSave, ReviewError>>, ReviewError> {
         let text = std::fs::read_to_string(saved.folder.join(saved.name).join("a.yaml")).unwrap();
         let hold_reason = text.contains("refuse").then(|| "it evicts".to_owned());
         let plan = format!("the plan of {}", text.lines().next().unwrap());

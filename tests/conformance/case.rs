@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kueue_lab_api::feature_gates::{Feature, FeatureGates};
+use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_engine::Gates;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -11,9 +11,7 @@ use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::cache::usage_of;
 use kueue_lab_engine::cluster_objects::ClusterObjects;
 use kueue_lab_engine::config::RequeuingTimestamp;
-use kueue_lab_engine::resources::{
-    Amount, Decimal, FlavorResourceTable, ResourceFormatter, ResourceName,
-};
+use kueue_lab_engine::resources::{Amount, FlavorResourceTable, ResourceFormatter, ResourceName};
 use kueue_lab_engine::status;
 use kueue_lab_engine::workload::ordering::queue_order_timestamp;
 use kueue_lab_engine::workload::validate_admissibility::{
