@@ -2,7 +2,7 @@
 
 use kueue_lab_api::config::{FRAMEWORKS, Framework};
 use kueue_lab_api::v1beta2;
-use kueue_lab_controller::jobs::webhooks::{is_serving, webhook_name};
+use kueue_lab_controller::jobs::webhooks::webhook_name;
 
 /// Mutating or validating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +84,7 @@ fn kueue_kind_webhook(
 fn job_webhook(framework: &Framework, phase: AdmissionPhase) -> WebhookDefinition {
     let operations = match phase {
         // Serving kinds copy the queue name to their pod template on updates, too.
-        AdmissionPhase::Mutate if is_serving(framework) => CREATE_AND_UPDATE,
+        AdmissionPhase::Mutate if framework.serving => CREATE_AND_UPDATE,
         AdmissionPhase::Mutate => CREATE,
         AdmissionPhase::Validate => CREATE_AND_UPDATE,
     };

@@ -15,6 +15,9 @@ pub struct Framework {
     pub resource: &'static str,
     /// Whether it has a MultiKueue adapter.
     pub multi_kueue: bool,
+    /// Whether it is a serving kind: its pods are queued instead of itself, so that it needs the
+    /// integration `pod`.
+    pub serving: bool,
 }
 
 const fn framework(
@@ -31,120 +34,39 @@ const fn framework(
         kind,
         resource,
         multi_kueue: true,
+        serving: false,
     }
 }
 
-const fn without_multi_kueue(framework: Framework) -> Framework {
-    Framework {
-        multi_kueue: false,
-        ..framework
-    }
-}
+const JOB_SET: &str = "jobset.x-k8s.io";
+const KUBEFLOW: &str = "kubeflow.org";
+const LEADER_WORKER_SET: &str = "leaderworkerset.x-k8s.io";
+const RAY: &str = "ray.io";
+const SPARK: &str = "sparkoperator.k8s.io";
+const TRAINER: &str = "trainer.kubeflow.org";
+const APP_WRAPPER: &str = "workload.codeflare.dev";
 
 /// All integrations, by name.
+#[rustfmt::skip]
 pub const FRAMEWORKS: &[Framework] = &[
     framework("batch/job", "batch", "v1", "Job", "jobs"),
-    without_multi_kueue(framework(
-        "deployment",
-        "apps",
-        "v1",
-        "Deployment",
-        "deployments",
-    )),
-    framework(
-        "jobset.x-k8s.io/jobset",
-        "jobset.x-k8s.io",
-        "v1alpha2",
-        "JobSet",
-        "jobsets",
-    ),
-    framework(
-        "kubeflow.org/jaxjob",
-        "kubeflow.org",
-        "v1",
-        "JAXJob",
-        "jaxjobs",
-    ),
-    framework(
-        "kubeflow.org/mpijob",
-        "kubeflow.org",
-        "v2beta1",
-        "MPIJob",
-        "mpijobs",
-    ),
-    framework(
-        "kubeflow.org/paddlejob",
-        "kubeflow.org",
-        "v1",
-        "PaddleJob",
-        "paddlejobs",
-    ),
-    framework(
-        "kubeflow.org/pytorchjob",
-        "kubeflow.org",
-        "v1",
-        "PyTorchJob",
-        "pytorchjobs",
-    ),
-    framework(
-        "kubeflow.org/tfjob",
-        "kubeflow.org",
-        "v1",
-        "TFJob",
-        "tfjobs",
-    ),
-    framework(
-        "kubeflow.org/xgboostjob",
-        "kubeflow.org",
-        "v1",
-        "XGBoostJob",
-        "xgboostjobs",
-    ),
-    framework(
-        "leaderworkerset.x-k8s.io/leaderworkerset",
-        "leaderworkerset.x-k8s.io",
-        "v1",
-        "LeaderWorkerSet",
-        "leaderworkersets",
-    ),
+    framework("deployment", "apps", "v1", "Deployment", "deployments").without_multi_kueue().serves(),
+    framework("jobset.x-k8s.io/jobset", JOB_SET, "v1alpha2", "JobSet", "jobsets"),
+    framework("kubeflow.org/jaxjob", KUBEFLOW, "v1", "JAXJob", "jaxjobs"),
+    framework("kubeflow.org/mpijob", KUBEFLOW, "v2beta1", "MPIJob", "mpijobs"),
+    framework("kubeflow.org/paddlejob", KUBEFLOW, "v1", "PaddleJob", "paddlejobs"),
+    framework("kubeflow.org/pytorchjob", KUBEFLOW, "v1", "PyTorchJob", "pytorchjobs"),
+    framework("kubeflow.org/tfjob", KUBEFLOW, "v1", "TFJob", "tfjobs"),
+    framework("kubeflow.org/xgboostjob", KUBEFLOW, "v1", "XGBoostJob", "xgboostjobs"),
+    framework("leaderworkerset.x-k8s.io/leaderworkerset", LEADER_WORKER_SET, "v1", "LeaderWorkerSet", "leaderworkersets").serves(),
     framework("pod", "", "v1", "Pod", "pods"),
-    framework(
-        "ray.io/raycluster",
-        "ray.io",
-        "v1",
-        "RayCluster",
-        "rayclusters",
-    ),
-    framework("ray.io/rayjob", "ray.io", "v1", "RayJob", "rayjobs"),
-    framework(
-        "ray.io/rayservice",
-        "ray.io",
-        "v1",
-        "RayService",
-        "rayservices",
-    ),
-    without_multi_kueue(framework(
-        "sparkoperator.k8s.io/sparkapplication",
-        "sparkoperator.k8s.io",
-        "v1beta2",
-        "SparkApplication",
-        "sparkapplications",
-    )),
-    framework("statefulset", "apps", "v1", "StatefulSet", "statefulsets"),
-    framework(
-        "trainer.kubeflow.org/trainjob",
-        "trainer.kubeflow.org",
-        "v1alpha1",
-        "TrainJob",
-        "trainjobs",
-    ),
-    framework(
-        "workload.codeflare.dev/appwrapper",
-        "workload.codeflare.dev",
-        "v1beta2",
-        "AppWrapper",
-        "appwrappers",
-    ),
+    framework("ray.io/raycluster", RAY, "v1", "RayCluster", "rayclusters"),
+    framework("ray.io/rayjob", RAY, "v1", "RayJob", "rayjobs"),
+    framework("ray.io/rayservice", RAY, "v1", "RayService", "rayservices"),
+    framework("sparkoperator.k8s.io/sparkapplication", SPARK, "v1beta2", "SparkApplication", "sparkapplications").without_multi_kueue(),
+    framework("statefulset", "apps", "v1", "StatefulSet", "statefulsets").serves(),
+    framework("trainer.kubeflow.org/trainjob", TRAINER, "v1alpha1", "TrainJob", "trainjobs"),
+    framework("workload.codeflare.dev/appwrapper", APP_WRAPPER, "v1beta2", "AppWrapper", "appwrappers"),
 ];
 
 /// The frameworks that upstream's release manifest enables.
@@ -164,6 +86,20 @@ pub const RELEASE_MANIFEST_FRAMEWORKS: &[&str] = &[
 ];
 
 impl Framework {
+    const fn without_multi_kueue(self) -> Self {
+        Self {
+            multi_kueue: false,
+            ..self
+        }
+    }
+
+    const fn serves(self) -> Self {
+        Self {
+            serving: true,
+            ..self
+        }
+    }
+
     /// The integration with a name.
     pub fn named(name: &str) -> Option<&'static Self> {
         FRAMEWORKS.iter().find(|f| f.name == name)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
+use super::pods;
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
 use kueue_lab_controller_runtime::controller_of;
 
@@ -63,14 +64,6 @@ impl std::fmt::Display for Gvk {
     }
 }
 
-/// Frameworks that enable the pod integration implicitly.
-const POD_DEPENDENT_FRAMEWORKS: [&str; 3] = [
-    "deployment",
-    "statefulset",
-    "leaderworkerset.x-k8s.io/leaderworkerset",
-];
-const POD: &str = "pod";
-
 /// The enabled integrations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntegrationManager {
@@ -86,10 +79,10 @@ impl IntegrationManager {
         let integrations = configuration.integrations.clone().unwrap_or_default();
         let named = |name: &str| integrations.frameworks.iter().any(|f| f == name);
         let pod_implicitly_enabled =
-            !named(POD) && POD_DEPENDENT_FRAMEWORKS.iter().any(|name| named(name));
+            !named(pods::FRAMEWORK) && FRAMEWORKS.iter().any(|f| f.serving && named(f.name));
         let enabled = FRAMEWORKS
             .iter()
-            .filter(|f| named(f.name) || (pod_implicitly_enabled && f.name == POD))
+            .filter(|f| named(f.name) || (pod_implicitly_enabled && f.name == pods::FRAMEWORK))
             .collect();
         let external = integrations.external_frameworks.iter();
         Self {
@@ -97,11 +90,6 @@ impl IntegrationManager {
             external: external.filter_map(|text| parse(text)).collect(),
             pod_implicitly_enabled,
         }
-    }
-
-    /// The names of the enabled frameworks.
-    pub(crate) fn enabled_names(&self) -> Vec<&'static str> {
-        self.enabled.iter().map(|f| f.name).collect()
     }
 
     /// Whether a framework is enabled.
@@ -135,10 +123,9 @@ impl IntegrationManager {
     /// and for serving kinds, whose Workloads belong to their pods.
     pub(crate) fn has_workload_owner_index(&self, gvk: &Gvk) -> bool {
         !self.external.contains(gvk)
-            && !FRAMEWORKS.iter().any(|f| {
-                POD_DEPENDENT_FRAMEWORKS.contains(&f.name)
-                    && Gvk::new(f.group, f.version, f.kind) == *gvk
-            })
+            && !FRAMEWORKS
+                .iter()
+                .any(|f| f.serving && Gvk::new(f.group, f.version, f.kind) == *gvk)
     }
 
     /// Whether the controller reference of an object is of an enabled kind.

@@ -233,7 +233,7 @@ fn validate_topology_request<C: KubeflowJobControl>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tf_job::{TfJob, TfJobKind};
+    use super::super::training_operator_jobs::{TfJob, TfJobKind};
     use super::*;
     use kueue_lab_codec::Codec;
     use serde_json::{Value, json};

@@ -43,9 +43,6 @@ pub(crate) const FRAMEWORK: &str = "leaderworkerset.x-k8s.io/leaderworkerset";
 /// Group, version and kind.
 pub(crate) const GVK: Gvk = Gvk::new("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet");
 
-/// The name of the CustomResourceDefinition.
-pub(crate) const CRD_NAME: &str = "leaderworkersets.leaderworkerset.x-k8s.io";
-
 /// The pod set of the leader.
 pub(crate) const LEADER_POD_SET_NAME: &str = "leader";
 /// The pod set of the workers of a group with a leader template.

@@ -11,12 +11,11 @@ use parking_lot::Mutex;
 use super::ancestor_job::AncestorFinder;
 use super::batch_job::BatchJobKind;
 use super::generic_job::JobKind;
-use super::integration_callbacks::INTEGRATION_CALLBACKS;
+use super::integration_callbacks::{INTEGRATIONS, SetupContext};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::IntegrationManager;
 use super::{
-    elastic_job_ungater, generic_reconciler, leader_worker_set, pods, single_object_job,
-    stateful_set,
+    elastic_job_ungater, generic_reconciler, leader_worker_set, single_object_job, stateful_set,
 };
 use crate::ControllerContext;
 use crate::informers::{BY_LEADER_WORKER_SET, leader_worker_sets};
@@ -51,14 +50,23 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     if let Some(sets) = &sets {
         owners = owners.with_lookup(stateful_set::GVK, single_object_job::metadata_lookup(sets));
     }
-    if frameworks.is_enabled(BatchJobKind::FRAMEWORK) {
-        generic_reconciler::start::<BatchJobKind>(
-            &IntegrationContext::new(shared, &owners, BatchJobKind::FRAMEWORK),
-            &jobs,
-        );
-    }
-    if frameworks.is_enabled("pod") {
-        pods::start(&IntegrationContext::new(shared, &owners, "pod"));
+    let setup = SetupContext {
+        shared: shared.clone(),
+        owners: owners.clone(),
+        jobs,
+        stateful_sets: sets,
+    };
+    let mut custom_kinds = CustomKinds::new();
+    for integration in INTEGRATIONS {
+        if frameworks.is_enabled(integration.framework) {
+            match integration.crd_name() {
+                None => (integration.start)(&setup),
+                Some(crd) => {
+                    let setup = setup.clone();
+                    custom_kinds.insert(crd, Box::new(move || (integration.start)(&setup)));
+                }
+            }
+        }
     }
     if shared
         .settings
@@ -66,52 +74,8 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     {
         elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
     }
-    let mut custom_kinds = CustomKinds::new();
-    if let Some(sets) = &sets {
-        if frameworks.is_enabled(stateful_set::FRAMEWORK) {
-            stateful_set::start(
-                &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
-                sets,
-            );
-        }
-        if frameworks.is_enabled(leader_worker_set::FRAMEWORK) {
-            let env = IntegrationContext::new(shared, &owners, leader_worker_set::FRAMEWORK);
-            let sets = sets.clone();
-            let start = move || leader_worker_set::start(&env, &sets);
-            custom_kinds.insert(leader_worker_set::CRD_NAME.to_owned(), Box::new(start));
-        }
-    }
-    for name in not_implemented(&frameworks) {
-        tracing::warn!(
-            "integration {name} is enabled but not implemented: its jobs are not managed"
-        );
-    }
-    for callbacks in INTEGRATION_CALLBACKS {
-        if frameworks.is_enabled(callbacks.framework) {
-            let (shared_, owners) = (shared.clone(), owners.clone());
-            let start = move || (callbacks.start)(&shared_, &owners);
-            custom_kinds.insert(callbacks.crd_name(), Box::new(start));
-        }
-    }
     start_when_crds_exist(shared, custom_kinds);
     owners
-}
-
-/// The enabled frameworks that are not implemented.
-fn not_implemented(frameworks: &IntegrationManager) -> Vec<&'static str> {
-    let built_in = [
-        BatchJobKind::FRAMEWORK,
-        "pod",
-        "deployment",
-        stateful_set::FRAMEWORK,
-        leader_worker_set::FRAMEWORK,
-    ];
-    let mut names = frameworks.enabled_names();
-    names.retain(|name| {
-        let mut callbacks = INTEGRATION_CALLBACKS.iter();
-        !built_in.contains(name) && callbacks.all(|callbacks| callbacks.framework != *name)
-    });
-    names
 }
 
 /// The start function of the controller of each kind, by the name of its CRD.

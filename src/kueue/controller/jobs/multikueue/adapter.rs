@@ -24,7 +24,7 @@ use kueue_lab_engine::workload::predicates;
 
 /// The field of a job with the controller that runs it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ManagedBy {
+pub(crate) struct ManagedBy {
     /// The path below `spec`.
     pub path: &'static [&'static str],
     /// The field as messages name it.
@@ -33,7 +33,7 @@ pub(super) struct ManagedBy {
 
 /// The sync of the jobs of a kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sync {
+pub(crate) enum Sync {
     /// The status is copied.
     CopyStatus(ManagedBy),
     /// `batch/v1` Jobs: the status is copied when the local Job may have it.

@@ -3,6 +3,7 @@
 use kube::core::{ApiResource, GroupVersionKind};
 
 use super::adapter::{Adapter, ManagedBy, Sync};
+use crate::jobs::integration_callbacks::INTEGRATIONS;
 use crate::jobs::integration_manager::Gvk;
 use crate::settings::Settings;
 use kueue_lab_api::config::{FRAMEWORKS, Feature, Framework};
@@ -15,10 +16,10 @@ pub(crate) fn multikueue_adapters(settings: &Settings) -> Vec<Adapter> {
         .iter()
         .flat_map(|integrations| &integrations.frameworks);
     let enabled: Vec<&String> = enabled.collect();
-    let built_in = FRAMEWORKS.iter().filter(|framework| {
-        framework.multi_kueue && enabled.iter().any(|name| **name == framework.name)
-    });
-    let mut adapters: Vec<Adapter> = built_in.map(built_in_adapter).collect();
+    let built_in = FRAMEWORKS
+        .iter()
+        .filter(|framework| enabled.iter().any(|name| **name == framework.name));
+    let mut adapters: Vec<Adapter> = built_in.filter_map(built_in_adapter).collect();
     if settings.enabled(Feature::MultiKueueAdaptersForCustomJobs) {
         let external = configuration
             .multi_kueue
@@ -29,24 +30,11 @@ pub(crate) fn multikueue_adapters(settings: &Settings) -> Vec<Adapter> {
     adapters
 }
 
-fn built_in_adapter(framework: &Framework) -> Adapter {
-    let of_spec = ManagedBy {
-        path: &["managedBy"],
-        named: "spec.managedBy",
-    };
-    let of_run_policy = |named| ManagedBy {
-        path: &["runPolicy", "managedBy"],
-        named,
-    };
-    let sync = match framework.kind {
-        "Job" => Sync::Job(of_spec),
-        "Pod" => Sync::Pod,
-        "StatefulSet" => Sync::StatefulSet,
-        "LeaderWorkerSet" => Sync::LeaderWorkerSet,
-        "MPIJob" => Sync::CopyStatus(of_run_policy("spec.runPolicy.managedBy")),
-        _ if framework.group == "kubeflow.org" => Sync::CopyStatus(of_run_policy("spec.managedBy")),
-        _ => Sync::CopyStatus(of_spec),
-    };
+fn built_in_adapter(framework: &Framework) -> Option<Adapter> {
+    let mut integrations = INTEGRATIONS.iter();
+    let sync = integrations
+        .find(|integration| integration.framework == framework.name)?
+        .multi_kueue?;
     let gvk = Gvk::new(framework.group, framework.version, framework.kind);
     let resource = ApiResource {
         group: framework.group.to_owned(),
@@ -55,11 +43,11 @@ fn built_in_adapter(framework: &Framework) -> Adapter {
         kind: framework.kind.to_owned(),
         plural: framework.resource.to_owned(),
     };
-    Adapter {
+    Some(Adapter {
         resource,
         gvk,
         sync,
-    }
+    })
 }
 
 /// The adapter of `Kind.version.group.com`. None if the text has another form, which validation of

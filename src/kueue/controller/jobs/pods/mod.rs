@@ -10,4 +10,4 @@ mod pod_state;
 mod start_stop;
 mod waiting_for_replacement_pods;
 
-pub(super) use pod_controller::start;
+pub(super) use pod_controller::{FRAMEWORK, start};

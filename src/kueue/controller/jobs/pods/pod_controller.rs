@@ -14,6 +14,9 @@ use super::pod_job::{GVK, PodJob};
 use crate::expectations::UidExpectations;
 use k8s_openapi::api::core::v1::Pod;
 
+/// The framework name in the configuration.
+pub(crate) const FRAMEWORK: &str = "pod";
+
 /// The key of a plain pod or of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum PodOrGroupKey {
@@ -92,7 +95,7 @@ pub(crate) fn start(env: &IntegrationContext) {
     let env_ = env.clone();
     queue.run(
         &env.shared.ctx,
-        "pod",
+        FRAMEWORK,
         group_kind_concurrency(env, &GVK),
         move |key| {
             let (env, expectations) = (env_.clone(), expectations.clone());

@@ -12,11 +12,11 @@ use crate::jobs::integration_manager::Gvk;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::FieldErrors;
 
-const FRAMEWORK: &str = "deployment";
-const GVK: Gvk = Gvk::new("apps", "v1", "Deployment");
+pub(crate) const FRAMEWORK: &str = "deployment";
+pub(crate) const GVK: Gvk = Gvk::new("apps", "v1", "Deployment");
 
 /// Copies the queue name of a managed Deployment to its pod template.
-pub(super) async fn default(
+pub(crate) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     deployment: &mut Deployment,
@@ -42,7 +42,7 @@ pub(super) async fn default(
 }
 
 /// Validates a new or updated Deployment.
-pub(super) fn validate(
+pub(crate) fn validate(
     env: &IntegrationContext,
     new: &Deployment,
     old: Option<&Deployment>,

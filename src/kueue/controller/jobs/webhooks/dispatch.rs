@@ -2,15 +2,12 @@
 
 use serde_json::Value;
 
-use super::mutate_typed::{decode, decode_old, mutate_custom_kind, mutate_typed};
 use super::response::{Denial, Warnings};
-use super::{deployment, job, leader_worker_set, pod, stateful_set};
 use crate::ControllerContext;
 use crate::jobs::ancestor_job::AncestorFinder;
-use crate::jobs::integration_callbacks::integration_callbacks;
+use crate::jobs::integration_callbacks::integration_of_kind;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::FRAMEWORKS;
-use kueue_lab_api::field::FieldErrors;
 use kueue_lab_apimachinery::admission_request::{AdmissionRequest, Operation};
 
 /// The mutating and validating webhooks of jobs.
@@ -50,33 +47,10 @@ impl JobWebhooks {
         request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<(), Denial> {
-        let (env, ns) = (&self.env, request.namespace);
-        let new = request.operation == Operation::Create;
-        match request.kind {
-            _ if request.operation == Operation::Delete => Ok(()),
-            "Job" if new => {
-                mutate_typed(object, async |job| job::default(env, ns, job).await).await
-            }
-            "Pod" if new => {
-                mutate_typed(object, async |pod| pod::default(env, ns, pod).await).await
-            }
-            "Deployment" => {
-                mutate_typed(object, async |d| deployment::default(env, ns, d).await).await
-            }
-            "StatefulSet" => {
-                mutate_typed(object, async |s| stateful_set::default(env, ns, s).await).await
-            }
-            "LeaderWorkerSet" => {
-                mutate_custom_kind(object, async |lws| {
-                    leader_worker_set::default(env, ns, lws).await
-                })
-                .await
-            }
-            kind if new => match integration_callbacks(request.kind_group, kind) {
-                Some(callbacks) => (callbacks.default)(env, ns, object).await,
-                None => Ok(()),
-            },
-            _ => Ok(()),
+        let integration = integration_of_kind(request.kind_group, request.kind);
+        match integration.filter(|_| is_write(request)) {
+            Some(integration) => (integration.default)(&self.env, request, object).await,
+            None => Ok(()),
         }
     }
 
@@ -89,42 +63,15 @@ impl JobWebhooks {
         request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<Warnings, Denial> {
-        if request.operation == Operation::Delete {
+        let integration = integration_of_kind(request.kind_group, request.kind);
+        let Some(integration) = integration.filter(|_| is_write(request)) else {
             return Ok(Warnings::new());
-        }
-        let env = &self.env;
+        };
         let old = request
             .old_object
             .filter(|_| request.operation == Operation::Update);
-        let ns = request.namespace;
-        let (errors, warnings) = match request.kind {
-            "Pod" => pod::validate(env, ns, &decode(object)?, decode_old(old)?.as_ref()),
-            "Job" => without_warnings(job::validate(
-                env,
-                ns,
-                &decode(object)?,
-                decode_old(old)?.as_ref(),
-            )),
-            "Deployment" => without_warnings(deployment::validate(
-                env,
-                &decode(object)?,
-                decode_old(old)?.as_ref(),
-            )),
-            "StatefulSet" => {
-                let (new, old) = (decode(object)?, decode_old(old)?);
-                without_warnings(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
-            }
-            "LeaderWorkerSet" => {
-                let (new, old) = (decode(object)?, decode_old(old)?);
-                without_warnings(leader_worker_set::validate(env, ns, &new, old.as_ref()).await?)
-            }
-            kind => match integration_callbacks(request.kind_group, kind) {
-                Some(callbacks) => {
-                    without_warnings((callbacks.validate)(env, ns, object, old).await?)
-                }
-                None => return Ok(Warnings::new()),
-            },
-        };
+        let (errors, warnings) =
+            (integration.validate)(&self.env, request.namespace, object, old).await?;
         match errors.is_empty() {
             true => Ok(warnings),
             false => Err(errors.into()),
@@ -132,6 +79,7 @@ impl JobWebhooks {
     }
 }
 
-fn without_warnings(errors: FieldErrors) -> (FieldErrors, Warnings) {
-    (errors, Warnings::new())
+/// Whether the request creates or updates an object.
+fn is_write(request: &AdmissionRequest<'_>) -> bool {
+    matches!(request.operation, Operation::Create | Operation::Update)
 }

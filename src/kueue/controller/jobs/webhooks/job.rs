@@ -16,7 +16,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
 /// Defaults a Job.
-pub(super) async fn default(
+pub(crate) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     job: &mut Job,
@@ -47,7 +47,7 @@ pub(super) async fn default(
 }
 
 /// Validates a new or updated Job.
-pub(super) fn validate(
+pub(crate) fn validate(
     env: &IntegrationContext,
     namespace: &str,
     job: &Job,

@@ -22,7 +22,7 @@ use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::validation::admission_gated_by_update;
 
 /// Marks the pods of a managed LeaderWorkerSet as suspended by their parent.
-pub(super) async fn default(
+pub(crate) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     lws: &mut LeaderWorkerSet,
@@ -70,7 +70,7 @@ fn set_pod_index_offset(env: &IntegrationContext, workers: &mut PodTemplateSpec)
 ///
 /// # Errors
 /// Its annotations cannot be parsed, or its owners cannot be read.
-pub(super) async fn validate(
+pub(crate) async fn validate(
     env: &IntegrationContext,
     namespace: &str,
     new: &LeaderWorkerSet,

@@ -6,18 +6,18 @@
 
 pub(crate) mod base_webhook;
 pub(crate) mod defaults;
-mod deployment;
+pub(crate) mod deployment;
 mod dispatch;
 pub(crate) mod job;
-mod kinds;
-mod leader_worker_set;
+pub(crate) mod leader_worker_set;
 pub(crate) mod mutate_typed;
-mod pod;
+pub(crate) mod pod;
 mod response;
-mod stateful_set;
+pub(crate) mod stateful_set;
 pub(crate) mod tas_validation;
 pub(crate) mod validation;
+mod webhook_name;
 
 pub use dispatch::JobWebhooks;
-pub use kinds::{is_serving, webhook_name};
 pub use response::{Denial, Warnings};
+pub use webhook_name::webhook_name;

@@ -17,10 +17,10 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-const GVK: Gvk = Gvk::new("", "v1", "Pod");
+pub(crate) const GVK: Gvk = Gvk::new("", "v1", "Pod");
 
 /// Defaults a Pod.
-pub(super) async fn default(
+pub(crate) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     pod: &mut Pod,
@@ -105,7 +105,7 @@ fn is_suspended(pod: &Pod) -> bool {
 }
 
 /// Validates a new or updated Pod.
-pub(super) fn validate(
+pub(crate) fn validate(
     env: &IntegrationContext,
     namespace: &str,
     pod: &Pod,

@@ -17,7 +17,7 @@ use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_engine::workload::predicates;
 
 /// Marks the pods of a managed StatefulSet as suspended by their parent.
-pub(super) async fn default(
+pub(crate) async fn default(
     env: &IntegrationContext,
     namespace: &str,
     set: &mut StatefulSet,
@@ -39,7 +39,7 @@ pub(super) async fn default(
 ///
 /// # Errors
 /// Its owners cannot be read.
-pub(super) async fn validate(
+pub(crate) async fn validate(
     env: &IntegrationContext,
     namespace: &str,
     new: &StatefulSet,
