@@ -8,6 +8,7 @@ use super::candidates_ordering::{Candidate, sort_candidates};
 use super::evaluated_candidates::{EvaluatedCandidates, SearchTarget};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot};
+use super::preemption_variant::classify_preemption_variant;
 use super::target::{Target, Victims};
 use super::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
@@ -273,24 +274,5 @@ fn get_candidates_from_cluster_queue(
     }
     for (idx, variant) in found {
         into.extend(Candidate::new(idx, variant, common, search.node, snapshot));
-    }
-}
-
-/// The preemption variant of a candidate of this priority in another ClusterQueue.
-fn classify_preemption_variant(
-    preemption: PreemptionPolicies,
-    preemptor: i64,
-    candidate: i64,
-) -> PreemptionVariant {
-    match preemption.borrow_within_cohort {
-        Some(rule)
-            if candidate < preemptor
-                && rule
-                    .max_priority_threshold
-                    .is_none_or(|t| candidate <= i64::from(t)) =>
-        {
-            PreemptionVariant::ReclaimWhileBorrowing
-        }
-        _ => PreemptionVariant::ReclaimWithoutBorrowing,
     }
 }

@@ -10,6 +10,7 @@ mod fair_sharing_preemption;
 mod preemption_oracle;
 mod preemption_policy;
 mod preemption_search;
+mod preemption_variant;
 mod target;
 mod target_cluster_queue_ordering;
 

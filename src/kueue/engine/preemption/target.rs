@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::preemption_variant::PreemptionVariant;
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
 use crate::resources::{Amount, FlavorResourceId};
