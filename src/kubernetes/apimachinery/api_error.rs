@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::status_reason::StatusReason;
 use kueue_lab_field::{FieldError, aggregate};
 
 /// An API error, returned to the client as a `v1.Status`.
@@ -10,8 +11,8 @@ use kueue_lab_field::{FieldError, aggregate};
 pub struct ApiError {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason such as `NotFound`; empty if Kubernetes omits it.
-    pub reason: &'static str,
+    /// Machine-readable reason.
+    pub reason: StatusReason,
     /// Human-readable message.
     pub message: String,
     /// The `details` object, or null.
@@ -41,7 +42,7 @@ fn details(group: &str, kind: &str, name: &str) -> Value {
 
 impl ApiError {
     /// Any error, without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(code: u16, reason: StatusReason, message: impl Into<String>) -> Self {
         Self {
             code,
             reason,
@@ -55,7 +56,7 @@ impl ApiError {
     pub fn not_found(group: &str, plural: &str, name: &str) -> Self {
         Self {
             code: 404,
-            reason: "NotFound",
+            reason: StatusReason::NotFound,
             message: format!("{} {name:?} not found", group_resource(group, plural)),
             details: details(group, plural, name),
             continue_token: None,
@@ -66,7 +67,7 @@ impl ApiError {
     pub fn no_such_resource() -> Self {
         Self {
             code: 404,
-            reason: "NotFound",
+            reason: StatusReason::NotFound,
             message: "the server could not find the requested resource".into(),
             details: json!({}),
             continue_token: None,
@@ -77,7 +78,7 @@ impl ApiError {
     pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         Self {
             code: 409,
-            reason: "AlreadyExists",
+            reason: StatusReason::AlreadyExists,
             message: format!("{} {name:?} already exists", group_resource(group, plural)),
             details: details(group, plural, name),
             continue_token: None,
@@ -88,7 +89,7 @@ impl ApiError {
     pub fn conflict(group: &str, plural: &str, name: &str, error: &str) -> Self {
         Self {
             code: 409,
-            reason: "Conflict",
+            reason: StatusReason::Conflict,
             message: format!(
                 "Operation cannot be fulfilled on {} {name:?}: {error}",
                 group_resource(group, plural)
@@ -107,7 +108,7 @@ impl ApiError {
         };
         Self {
             code: 403,
-            reason: "Forbidden",
+            reason: StatusReason::Forbidden,
             message: format!("{what}forbidden: {error}"),
             details: details(group, plural, name),
             continue_token: None,
@@ -127,7 +128,7 @@ impl ApiError {
             .collect();
         Self {
             code: 422,
-            reason: "Invalid",
+            reason: StatusReason::Invalid,
             message: format!("{} {name:?} is invalid: {all}", group_resource(group, kind)),
             details: d,
             continue_token: None,
@@ -136,14 +137,14 @@ impl ApiError {
 
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::new(400, "BadRequest", message)
+        Self::new(400, StatusReason::BadRequest, message)
     }
 
     /// 405.
     pub fn method_not_allowed() -> Self {
         Self {
             code: 405,
-            reason: "MethodNotAllowed",
+            reason: StatusReason::MethodNotAllowed,
             message: "the server does not allow this method on the requested resource".into(),
             details: json!({}),
             continue_token: None,
@@ -152,12 +153,12 @@ impl ApiError {
 
     /// 410: the requested resourceVersion or continue token is too old.
     pub fn expired(message: impl Into<String>) -> Self {
-        Self::new(410, "Expired", message)
+        Self::new(410, StatusReason::Expired, message)
     }
 
     /// 500.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
+        Self::new(500, StatusReason::InternalError, message)
     }
 
     /// The `v1.Status` object to send.
@@ -170,8 +171,8 @@ impl ApiError {
             "message": self.message,
             "code": self.code,
         });
-        if !self.reason.is_empty() {
-            s["reason"] = self.reason.into();
+        if self.reason != StatusReason::Unknown {
+            s["reason"] = self.reason.as_str().into();
         }
         if let Some(token) = &self.continue_token {
             s["metadata"]["continue"] = token.as_str().into();

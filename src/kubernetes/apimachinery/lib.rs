@@ -20,6 +20,7 @@ pub mod metadata_validation;
 pub mod object_meta;
 pub mod patch;
 pub mod schema;
+pub mod status_reason;
 pub mod strategy;
 pub mod watch;
 pub mod webhook_validation;

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::kueue_manager::CurrentController;
+use kueue_lab_cluster::plugins::StatusReason;
 use kueue_lab_cluster::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError};
 use kueue_lab_controller::JobWebhooks;
 use kueue_lab_controller::jobs::webhooks::{self, Denial};
@@ -30,7 +31,7 @@ impl JobWebhooksPlugin {
 fn refused(request: &AdmissionRequest<'_>, mutating: bool, refusal: &Denial) -> ApiError {
     let webhook = webhooks::webhook_name(request.kind, mutating);
     let message = format!("admission webhook {webhook:?} denied the request: {refusal}");
-    ApiError::new(403, "Forbidden", message)
+    ApiError::new(403, StatusReason::Forbidden, message)
 }
 
 #[async_trait]

@@ -7,6 +7,7 @@ use super::kueue_manager::CurrentGates;
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_api::{crds, validation};
+use kueue_lab_cluster::plugins::StatusReason;
 use kueue_lab_cluster::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, CustomResourceConverter,
 };
@@ -44,7 +45,7 @@ fn refused(kind: &str, error: &WebhookError) -> ApiError {
         WebhookError::Denied(reason) => {
             let webhook = validation::webhook_name(kind).unwrap_or("kueue");
             let message = format!("admission webhook {webhook:?} denied the request: {reason}");
-            ApiError::new(403, "Forbidden", message)
+            ApiError::new(403, StatusReason::Forbidden, message)
         }
         error => ApiError::bad_request(error.to_string()),
     }

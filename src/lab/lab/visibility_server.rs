@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::kueue_manager::{CurrentController, VISIBILITY_SERVICE};
 use kueue_lab_api::config::Feature;
+use kueue_lab_cluster::plugins::StatusReason;
 use kueue_lab_cluster::plugins::{AggregatedApi, AggregatedRequest, AggregatedResource, ApiError};
 use kueue_lab_controller::visibility;
 
@@ -95,5 +96,5 @@ impl AggregatedApi for VisibilityServer {
 /// The response without the visibility server.
 fn unavailable() -> ApiError {
     let message = "the visibility server is off: feature gate VisibilityOnDemand is false";
-    ApiError::new(503, "ServiceUnavailable", message)
+    ApiError::new(503, StatusReason::ServiceUnavailable, message)
 }

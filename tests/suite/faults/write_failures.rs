@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings};
+use kueue_lab_cluster::plugins::StatusReason;
 use serde_json::{Value, json};
 
 use super::FaultContext;
@@ -32,7 +33,7 @@ impl AdmissionPlugin for BlockJobStarts {
             .is_some_and(|old| old["spec"]["suspend"] == true);
         let starts = was_suspended && object["spec"]["suspend"] == false;
         match starts && self.blocking.load(Ordering::SeqCst) {
-            true => Err(ApiError::new(500, "InternalError", "not now")),
+            true => Err(ApiError::new(500, StatusReason::InternalError, "not now")),
             false => Ok(AdmissionWarnings::default()),
         }
     }

@@ -17,6 +17,7 @@ use super::{
     ApplyResult, FieldManager, atom, last_applied, merge, path_element, typed_value, validate,
 };
 use crate::api_error::ApiError;
+use crate::status_reason::StatusReason;
 
 /// The manager of the fields of an object that had no `managedFields` before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -255,6 +256,6 @@ fn conflict_error(conflicts: &[ManagedFieldsEntry]) -> ApiError {
     let details = json!({"causes": causes});
     ApiError {
         details,
-        ..ApiError::new(409, "Conflict", message)
+        ..ApiError::new(409, StatusReason::Conflict, message)
     }
 }

@@ -10,6 +10,7 @@ use super::path_element;
 use super::version_converter::VersionConverter;
 use crate::api_error::ApiError;
 use crate::schema::Schema;
+use crate::status_reason::StatusReason;
 
 /// A write request of a field manager.
 pub struct FieldManager<'a> {
@@ -106,5 +107,5 @@ pub(crate) fn object_description(writer: &FieldManager<'_>, object: &Value) -> S
 
 /// An error that is not an `APIStatus`: code 500 without a reason.
 pub(crate) fn untyped_error(text: String) -> ApiError {
-    ApiError::new(500, "", text)
+    ApiError::new(500, StatusReason::Unknown, text)
 }

@@ -7,6 +7,7 @@ use super::field_set::FieldSet;
 use super::*;
 use crate::api_error::ApiError;
 use crate::schema::{Schema, builtin_schema};
+use crate::status_reason::StatusReason;
 
 mod laws;
 
@@ -288,7 +289,7 @@ fn configurations_must_fit_the_schema() {
     let mut text = |spec: Value| {
         let config = json!({"metadata": {"name": "sd", "namespace": "ns"}, "spec": spec});
         let e = s.apply("one", config, false).unwrap_err();
-        assert_eq!((e.code, e.reason), (500, ""));
+        assert_eq!((e.code, e.reason), (500, StatusReason::Unknown));
         e.message
     };
     let start = "failed to create typed patch object (ns/sd; apps/v1, Kind=Deployment): ";

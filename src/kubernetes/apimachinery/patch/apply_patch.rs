@@ -7,6 +7,7 @@ use super::{json_merge_patch, json_patch, strategic_merge_patch};
 use crate::api_error::ApiError;
 use crate::schema::decode::DecodeSource;
 use crate::schema::{Schema, go_format};
+use crate::status_reason::StatusReason;
 use kueue_lab_field::FieldError;
 
 /// Patch types other than server-side apply.
@@ -99,7 +100,7 @@ pub(crate) fn unprocessable() -> ApiError {
         details: json!({}),
         ..ApiError::new(
             422,
-            "Invalid",
+            StatusReason::Invalid,
             "the server rejected our request due to an error in our request",
         )
     }

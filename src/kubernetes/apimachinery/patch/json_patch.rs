@@ -8,6 +8,7 @@ use super::patch_steps::{MAX_COPIED_BYTES, PatchSteps};
 use crate::api_error::ApiError;
 use crate::schema::scalar::json_kind;
 use crate::schema::strict_json::{ParsedBody, parse};
+use crate::status_reason::StatusReason;
 
 /// Maximum number of operations in a patch.
 const MAX_OPERATIONS: usize = 10_000;
@@ -51,7 +52,7 @@ pub(super) fn apply(
     if operations.len() > MAX_OPERATIONS {
         return Err(ApiError::new(
             413,
-            "RequestEntityTooLarge",
+            StatusReason::RequestEntityTooLarge,
             format!(
                 "Request entity too large: The allowed maximum operations in a JSON patch is \
                  {MAX_OPERATIONS}, got {}",

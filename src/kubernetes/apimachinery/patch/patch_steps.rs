@@ -2,6 +2,7 @@
 //! in quadratic time.
 
 use crate::api_error::ApiError;
+use crate::status_reason::StatusReason;
 
 /// Maximum number of list items that one patch compares or moves.
 pub const MAX_PATCH_STEPS: usize = 10_000_000;
@@ -37,6 +38,6 @@ impl PatchSteps {
 impl From<TooManySteps> for ApiError {
     fn from(error: TooManySteps) -> Self {
         let message = format!("Request entity too large: {error}");
-        Self::new(413, "RequestEntityTooLarge", message)
+        Self::new(413, StatusReason::RequestEntityTooLarge, message)
     }
 }

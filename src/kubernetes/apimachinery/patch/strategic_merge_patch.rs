@@ -15,6 +15,7 @@ use crate::api_error::ApiError;
 use crate::schema::go_format::go_text;
 use crate::schema::strict_json::{ParsedBody, parse};
 use crate::schema::{PatchStrategy, Schema, ValueType};
+use crate::status_reason::StatusReason;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -52,7 +53,7 @@ impl From<StrategicMergeError> for ApiError {
             StrategicMergeError::ListOfLists => unprocessable(),
             StrategicMergeError::TooManySteps(error) => error.into(),
             // The API server returns 500 without a reason for errors that are not API statuses.
-            StrategicMergeError::Other(text) => ApiError::new(500, "", text),
+            StrategicMergeError::Other(text) => ApiError::new(500, StatusReason::Unknown, text),
             malformed => ApiError::bad_request(malformed.to_string()),
         }
     }

@@ -8,6 +8,7 @@ use super::token_authenticator::TokenAuthenticator;
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// Authenticates a request by its bearer token. Without an Authorization header the user is
 /// anonymous.
@@ -35,7 +36,7 @@ pub(crate) fn authenticate(
 
 /// The 401 Unauthorized error.
 pub(crate) fn unauthorized() -> ApiError {
-    ApiError::new(401, "Unauthorized", "Unauthorized")
+    ApiError::new(401, StatusReason::Unauthorized, "Unauthorized")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use hyper::body::{Body as _, Incoming};
 
 use crate::flow_control::user_limit::{UserLimit, UserPermit};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The maximum request body, in bytes, as in Kubernetes.
 pub(crate) const BODY_LIMIT: usize = 3 << 20;
@@ -57,7 +58,7 @@ pub(super) async fn read_body(
 
 /// 429.
 pub(super) fn too_many_requests(message: impl Into<String>) -> ApiError {
-    ApiError::new(429, "TooManyRequests", message)
+    ApiError::new(429, StatusReason::TooManyRequests, message)
 }
 
 /// The error of a body that cannot be read.
@@ -65,7 +66,7 @@ pub(super) fn body_read_error(error: &(dyn std::error::Error + Send + Sync + 'st
     if error.is::<LengthLimitError>() {
         return ApiError::new(
             413,
-            "RequestEntityTooLarge",
+            StatusReason::RequestEntityTooLarge,
             format!("Request entity too large: limit is {BODY_LIMIT}"),
         );
     }

@@ -13,6 +13,7 @@ use http::request::Parts;
 use http::uri::{Authority, Uri};
 
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The maximum length of a request target, in bytes.
 const TARGET_MAX: usize = 64 << 10;
@@ -46,7 +47,7 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
     if !authority.as_ref().is_some_and(|a| hosts.contains(a.host())) {
         return Err(ApiError::new(
             421,
-            "",
+            StatusReason::Unknown,
             "the Host header of the request is not allowed",
         ));
     }
@@ -55,7 +56,7 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
     if !origins.all(is_own) {
         return Err(ApiError::new(
             403,
-            "Forbidden",
+            StatusReason::Forbidden,
             "the Origin header of the request is not allowed",
         ));
     }
@@ -64,7 +65,11 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         .path_and_query()
         .is_some_and(|p| p.as_str().len() > TARGET_MAX)
     {
-        return Err(ApiError::new(414, "", "the request URI is too long"));
+        return Err(ApiError::new(
+            414,
+            StatusReason::Unknown,
+            "the request URI is too long",
+        ));
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use super::secure_serving::ConnectionContext;
 use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, RequestAttributes};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// Ends a request with 504 at its deadline.
 pub(super) fn limit_time(
@@ -34,7 +35,7 @@ pub(super) fn limit_time(
                 let text = format!(
                     "Timeout: request did not complete within the allotted timeout (request-timeout, {timeout:?})"
                 );
-                let error = ApiError::new(504, "Timeout", text);
+                let error = ApiError::new(504, StatusReason::Timeout, text);
                 endpoints::rejection(&context.core, accept.as_ref(), &attributes, &error)
             }
         }

@@ -1,6 +1,7 @@
 //! Content negotiation: the media type and representation of a response.
 
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The representation of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,7 +131,7 @@ fn not_acceptable(views: EndpointRestrictions) -> ApiError {
     };
     ApiError::new(
         406,
-        "NotAcceptable",
+        StatusReason::NotAcceptable,
         format!("only the following media types are accepted: {accepted}"),
     )
 }

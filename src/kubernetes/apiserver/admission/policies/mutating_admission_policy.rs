@@ -13,6 +13,7 @@ pub(crate) use kueue_lab_apiextensions::cel::activation::{
 };
 use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_json::ValueExt;
 
 /// A policy, a binding and a parameter that apply to the request.
@@ -27,7 +28,7 @@ struct PolicyInvocation<'a> {
 struct PolicyError {
     message: String,
     /// The reason of the response, if it is not Forbidden.
-    reason: Option<&'static str>,
+    reason: Option<StatusReason>,
 }
 
 /// An error of a mutation.
@@ -78,7 +79,7 @@ impl Dispatcher<'_> {
         policy: &Value,
         binding: Option<&Value>,
         error: &str,
-        reason: Option<&'static str>,
+        reason: Option<StatusReason>,
     ) {
         if policy.text("/spec/failurePolicy") == "Ignore" {
             return;
@@ -160,7 +161,7 @@ impl Dispatcher<'_> {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    self.add_error(policy, Some(binding), &error, Some("Invalid"));
+                    self.add_error(policy, Some(binding), &error, Some(StatusReason::Invalid));
                     continue;
                 }
             }
@@ -179,7 +180,7 @@ impl Dispatcher<'_> {
                     Ok(patched) => *object = patched,
                     Err(MutationError::Status(error)) => return Err(error),
                     Err(MutationError::Policy(error)) => {
-                        self.add_error(policy, Some(binding), &error, Some("Invalid"));
+                        self.add_error(policy, Some(binding), &error, Some(StatusReason::Invalid));
                     }
                 }
             }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::policy_environment::{PolicyEnvironment, namespace_object, params};
 use crate::admission::matching::AdmissionAttributes;
-use crate::admission::webhooks::admission_review::status_reason;
 pub(crate) use kueue_lab_apiextensions::cel::activation::{
     Activation, EvaluationResult, OutOfBudget,
 };
 use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_json::ValueExt;
 
 /// The maximum length of a message expression's result, in bytes.
@@ -20,7 +20,7 @@ const MESSAGE_MAX: usize = 5 * 1024;
 /// A failed validation.
 struct PolicyDecision {
     message: String,
-    reason: &'static str,
+    reason: StatusReason,
     /// Whether an audit annotation failed to evaluate, which denies the request regardless of the
     /// validation actions.
     is_of_audit_annotation: bool,
@@ -143,7 +143,7 @@ impl PolicyDecision {
     fn of(message: String) -> Self {
         Self {
             message,
-            reason: "Invalid",
+            reason: StatusReason::Invalid,
             is_of_audit_annotation: false,
         }
     }
@@ -187,8 +187,8 @@ fn evaluate_validations(
             Ok(EvaluationResult::Bool(true)) => {}
             Ok(_) => failures.push(PolicyDecision {
                 message: message(validation, &names, &mut budget),
-                reason: match status_reason(validation.text("/reason")) {
-                    "" => "Invalid",
+                reason: match StatusReason::named(validation.text("/reason")) {
+                    StatusReason::Unknown => StatusReason::Invalid,
                     reason => reason,
                 },
                 is_of_audit_annotation: false,
@@ -257,9 +257,9 @@ fn denied_error(
     );
     let mut error = ApiError::forbidden(r.group, r.resource, r.name, &message);
     error.code = match failure.reason {
-        "Forbidden" => 403,
-        "Unauthorized" => 401,
-        "RequestEntityTooLarge" => 413,
+        StatusReason::Forbidden => 403,
+        StatusReason::Unauthorized => 401,
+        StatusReason::RequestEntityTooLarge => 413,
         _ => 422,
     };
     error.reason = failure.reason;

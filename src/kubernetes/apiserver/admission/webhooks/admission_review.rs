@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::admission::matching::{AdmissionAttributes, operation_name};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_json::ValueExt;
 
 /// The supported AdmissionReview versions, preferred first.
@@ -179,35 +180,11 @@ fn to_status_error(name: &str, status: &Value) -> ApiError {
     } else {
         400
     };
-    let mut error = ApiError::new(code, status_reason(status.text("/reason")), message);
+    let mut error = ApiError::new(code, StatusReason::named(status.text("/reason")), message);
     if status.has("/details") {
         error.details = status.at("/details").clone();
     }
     error
-}
-
-/// The known status reason, or empty.
-pub(crate) fn status_reason(text: &str) -> &'static str {
-    const REASONS: [&str; 17] = [
-        "Unauthorized",
-        "Forbidden",
-        "NotFound",
-        "AlreadyExists",
-        "Conflict",
-        "Gone",
-        "Invalid",
-        "ServerTimeout",
-        "Timeout",
-        "TooManyRequests",
-        "BadRequest",
-        "MethodNotAllowed",
-        "NotAcceptable",
-        "RequestEntityTooLarge",
-        "InternalError",
-        "Expired",
-        "ServiceUnavailable",
-    ];
-    REASONS.into_iter().find(|r| *r == text).unwrap_or("")
 }
 
 #[cfg(test)]
@@ -247,7 +224,7 @@ mod tests {
             rejected(json!({"code": 403, "reason": "Forbidden", "message": "no queue"})),
             (
                 403,
-                "Forbidden",
+                StatusReason::Forbidden,
                 "admission webhook \"hook.example.dev\" denied the request: no queue".into()
             )
         );
@@ -255,7 +232,7 @@ mod tests {
             rejected(json!({"code": 200})),
             (
                 400,
-                "",
+                StatusReason::Unknown,
                 "admission webhook \"hook.example.dev\" denied the request without explanation"
                     .into()
             )
