@@ -10,6 +10,7 @@
 
 mod api_client;
 mod apply;
+mod apply_diff;
 mod builtin;
 mod check_preset;
 mod cluster_manifest;
@@ -29,7 +30,6 @@ mod namespace_contents;
 mod object_key;
 mod object_write;
 mod parse;
-mod plan;
 mod preset_label;
 mod preset_settings;
 mod presets;
@@ -44,6 +44,7 @@ mod state_publisher;
 mod unmanaged_objects;
 
 pub use apply::{SCENARIO_MANAGER, TakenOverFields};
+pub use apply_diff::{ApplyDiff, apply_diff};
 pub use builtin::{BuiltInFile, write_out};
 pub use check_preset::check_preset;
 pub use clusters_file::{ExistingCluster, MAX_WORKERS, WorkersOfPreset, read_workers};
@@ -58,7 +59,6 @@ pub use missing_namespaces::missing_namespaces;
 pub use object_key::ObjectKey;
 pub use object_write::ObjectWrite;
 pub use parse::{Manifest, ParsedPreset, parse};
-pub use plan::{Plan, plan};
 pub use preset_label::PRESET_LABEL;
 pub use preset_settings::PresetSettings;
 pub use presets::{Presets, PresetsConfig, StartError};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::apply_diff::AppliedObjects;
 use super::discovery::DiscoveryCache;
 use super::folder::PresetSource;
-use super::plan::AppliedObjects;
 use super::preset_settings::PresetSettings;
 use super::{ObjectKey, PresetsState};
 

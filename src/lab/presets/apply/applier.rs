@@ -10,9 +10,9 @@ use super::field_conflicts::FieldConflict;
 use super::rollback::RollbackStep;
 use super::take_over::TakenOverFields;
 use crate::api_client::{ApiClient, RequestError, RestMapping};
+use crate::apply_diff::{AppliedObjects, apply_diff};
 use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
-use crate::plan::{AppliedObjects, plan};
 use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
 use crate::references;
@@ -114,13 +114,13 @@ pub(super) struct ResolvedKind {
     pub(super) served: bool,
 }
 
-/// A plan with the REST mapping and the live state of its objects.
-pub(super) struct ResolvedPlan<'m> {
+/// A diff with the REST mapping and the live state of its objects.
+pub(super) struct ResolvedDiff<'m> {
     pub(super) preset: &'m str,
     pub(super) manifests: &'m [Manifest],
-    pub(super) plan: Plan,
+    pub(super) diff: ApplyDiff,
     pub(super) kinds: Vec<ResolvedKind>,
-    /// The namespaces of the plan's objects, and whether each exists.
+    /// The namespaces of the diff's objects, and whether each exists.
     pub(super) namespaces: BTreeMap<String, bool>,
     /// The live state of each manifest to apply, by index.
     pub(super) live_states: BTreeMap<usize, LiveState>,
@@ -181,12 +181,12 @@ impl Applier {
             warnings: references::check(&manifests, &unmanaged.referencable_keys()),
             ..ApplyOutcome::default()
         };
-        let plan = plan(&self.applied_objects, &manifests);
-        outcome.unchanged = plan.unchanged;
-        let mut resolved = ResolvedPlan {
+        let diff = apply_diff(&self.applied_objects, &manifests);
+        outcome.unchanged = diff.unchanged;
+        let mut resolved = ResolvedDiff {
             preset,
             manifests: &manifests,
-            plan,
+            diff,
             kinds,
             namespaces: BTreeMap::new(),
             live_states: BTreeMap::new(),
@@ -224,7 +224,7 @@ impl Applier {
                     .insert(manifest.key.clone(), manifest.object.clone());
             }
         }
-        self.prune(&resolved.plan, &mut outcome).await;
+        self.prune(&resolved.diff, &mut outcome).await;
         self.save_inventory(preset).await?;
         Ok(outcome)
     }
@@ -319,12 +319,12 @@ impl Applier {
                 *version = API_VERSION.to_owned();
             }
         }
-        let plan = plan(&self.applied_objects, &[]);
+        let diff = apply_diff(&self.applied_objects, &[]);
         let mut outcome = ApplyOutcome::default();
         let versions = self.versions.clone();
-        self.prune(&plan, &mut outcome).await;
+        self.prune(&diff, &mut outcome).await;
         if remove_finalizers {
-            for key in plan.prune.iter().filter(|key| key.group == GROUP) {
+            for key in diff.prune.iter().filter(|key| key.group == GROUP) {
                 self.remove_resource_in_use_finalizer(key, versions.get(key))
                     .await?;
             }

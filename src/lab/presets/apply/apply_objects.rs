@@ -1,11 +1,11 @@
-//! Applies the objects of a plan.
+//! Applies the objects of a diff.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::api_errors;
-use super::applier::{Applier, ApplyOutcome, ResolvedPlan, with_preset_label};
+use super::applier::{Applier, ApplyOutcome, ResolvedDiff, with_preset_label};
 use super::dry_run::LiveState;
 use super::rollback::AppliedChange;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
@@ -21,11 +21,11 @@ impl Applier {
     /// Applies the objects and records each change in `changes`.
     pub(super) async fn apply_objects(
         &mut self,
-        resolved: &ResolvedPlan<'_>,
+        resolved: &ResolvedDiff<'_>,
         changes: &mut Vec<AppliedChange>,
         outcome: &mut ApplyOutcome,
     ) -> Result<(), Vec<Finding>> {
-        for &index in &resolved.plan.apply {
+        for &index in &resolved.diff.apply {
             let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
             let live_state = resolved
                 .live_states

@@ -1,7 +1,7 @@
 //! The server-side dry run of every change. It writes nothing.
 
 use super::api_errors;
-use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
+use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedDiff, with_preset_label};
 use super::field_conflicts;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
 use crate::missing_namespaces::missing_namespace;
@@ -28,12 +28,12 @@ impl Applier {
     /// Applies every changed object with `dryRun=All`.
     pub(super) async fn dry_run(
         &self,
-        resolved: &mut ResolvedPlan<'_>,
+        resolved: &mut ResolvedDiff<'_>,
         outcome: &mut ApplyOutcome,
     ) -> Result<(), ApplyError> {
         let mut findings = self.missing_namespaces(resolved, outcome).await?;
         self.report_unchanged(resolved, outcome).await?;
-        for &index in &resolved.plan.apply {
+        for &index in &resolved.diff.apply {
             let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
             let live = match self.remote.get(kind, &manifest.key).await {
                 Ok(live) => live,
@@ -122,13 +122,13 @@ impl Applier {
         applied.is_some_and(|object| !object.is_null())
     }
 
-    /// Reports changes that other clients made to the fields of objects that the plan does not change.
+    /// Reports changes that other clients made to the fields of objects that the diff does not change.
     async fn report_unchanged(
         &self,
-        resolved: &ResolvedPlan<'_>,
+        resolved: &ResolvedDiff<'_>,
         outcome: &mut ApplyOutcome,
     ) -> Result<(), RequestError> {
-        let changed: BTreeSet<usize> = resolved.plan.apply.iter().copied().collect();
+        let changed: BTreeSet<usize> = resolved.diff.apply.iter().copied().collect();
         for (index, manifest) in resolved.manifests.iter().enumerate() {
             if changed.contains(&index) {
                 continue;
@@ -160,11 +160,11 @@ impl Applier {
     /// created with a warning.
     async fn missing_namespaces(
         &self,
-        resolved: &mut ResolvedPlan<'_>,
+        resolved: &mut ResolvedDiff<'_>,
         outcome: &mut ApplyOutcome,
     ) -> Result<Vec<Finding>, RequestError> {
         let mut findings = Vec::new();
-        for &index in &resolved.plan.apply {
+        for &index in &resolved.diff.apply {
             let manifest = &resolved.manifests[index];
             let Some(namespace) = manifest.key.namespace.as_deref() else {
                 continue;
@@ -215,13 +215,13 @@ impl Applier {
 
 /// Whether an object cannot be checked before another object of the preset exists: its namespace or
 /// its CustomResourceDefinition.
-fn depends_on_preset_objects(resolved: &ResolvedPlan<'_>, index: usize) -> bool {
+fn depends_on_preset_objects(resolved: &ResolvedDiff<'_>, index: usize) -> bool {
     let namespace = resolved.manifests[index].key.namespace.as_deref();
     let no_namespace = namespace.is_some_and(|n| resolved.namespaces.get(n) == Some(&false));
     no_namespace || !resolved.kinds[index].served
 }
 
-fn creates_namespace(resolved: &ResolvedPlan<'_>, name: &str) -> bool {
+fn creates_namespace(resolved: &ResolvedDiff<'_>, name: &str) -> bool {
     let wanted = ObjectKey::core("Namespace", None, name);
     resolved.manifests.iter().any(|m| m.key == wanted)
 }

@@ -22,8 +22,8 @@ enum PruneError {
 impl Applier {
     /// Deletes the objects that were removed from the files. An object that cannot be deleted stays in
     /// the inventory and is retried with the next change.
-    pub(super) async fn prune(&mut self, plan: &Plan, outcome: &mut ApplyOutcome) {
-        for key in &plan.prune {
+    pub(super) async fn prune(&mut self, diff: &ApplyDiff, outcome: &mut ApplyOutcome) {
+        for key in &diff.prune {
             match self.delete_managed(key).await {
                 Ok(true) => {
                     outcome.pruned += 1;

@@ -12,7 +12,7 @@ pub(super) type AppliedObjects = BTreeMap<ObjectKey, Value>;
 
 /// The changes, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct ApplyDiff {
     /// Indices of new and changed manifests, in apply order.
     pub apply: Vec<usize>,
     /// Objects removed from the files, in reverse apply order.
@@ -21,7 +21,7 @@ pub struct Plan {
     pub unchanged: usize,
 }
 
-impl Plan {
+impl ApplyDiff {
     /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.apply.is_empty() && self.prune.is_empty()
@@ -29,27 +29,27 @@ impl Plan {
 }
 
 /// Compares the applied objects with the manifests.
-pub fn plan(applied: &AppliedObjects, manifests: &[Manifest]) -> Plan {
-    let mut plan = Plan::default();
+pub fn apply_diff(applied: &AppliedObjects, manifests: &[Manifest]) -> ApplyDiff {
+    let mut diff = ApplyDiff::default();
     for (index, manifest) in manifests.iter().enumerate() {
         let applied = applied.get(&manifest.key);
         if applied.is_some_and(|applied| equal_except_spelling(&manifest.object, applied)) {
-            plan.unchanged += 1;
+            diff.unchanged += 1;
         } else {
-            plan.apply.push(index);
+            diff.apply.push(index);
         }
     }
     // The sort is stable: objects of one rank keep the order of the files.
-    plan.apply.sort_by_key(|i| manifests[*i].key.apply_order());
+    diff.apply.sort_by_key(|i| manifests[*i].key.apply_order());
     let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
-    plan.prune = applied
+    diff.prune = applied
         .keys()
         .filter(|key| !wanted.contains(key))
         .cloned()
         .collect();
-    plan.prune
+    diff.prune
         .sort_by_key(|key| std::cmp::Reverse(key.apply_order()));
-    plan
+    diff
 }
 
 #[cfg(test)]
@@ -87,9 +87,9 @@ mod tests {
             manifest("ClusterQueue", "c", 1),
             manifest("ResourceFlavor", "f", 1),
         ];
-        let planned = plan(&AppliedObjects::new(), &files);
+        let planned = apply_diff(&AppliedObjects::new(), &files);
         assert_eq!(planned.apply, [2, 1, 0]);
-        let removal = plan(&applied_objects(&files), &[]);
+        let removal = apply_diff(&applied_objects(&files), &[]);
         let kinds: Vec<_> = removal.prune.iter().map(|k| k.kind.as_str()).collect();
         assert_eq!(kinds, ["LocalQueue", "ClusterQueue", "ResourceFlavor"]);
     }
@@ -104,12 +104,12 @@ mod tests {
             manifest("ClusterQueue", "a", 1),
             manifest("ClusterQueue", "b", 2),
         ];
-        let planned = plan(&applied_objects(&before), &after);
+        let planned = apply_diff(&applied_objects(&before), &after);
         assert_eq!(
             (planned.apply.as_slice(), planned.unchanged),
             ([1].as_slice(), 1)
         );
-        assert!(plan(&applied_objects(&after), &after).is_empty());
+        assert!(apply_diff(&applied_objects(&after), &after).is_empty());
     }
 
     proptest! {
@@ -123,7 +123,7 @@ mod tests {
             };
             let (before, after) = (list(&before), list(&after));
             let mut cluster = applied_objects(&before);
-            let planned = plan(&cluster, &after);
+            let planned = apply_diff(&cluster, &after);
             prop_assert_eq!(planned.unchanged + planned.apply.len(), after.len());
             for i in planned.apply {
                 cluster.insert(after[i].key.clone(), after[i].object.clone());
