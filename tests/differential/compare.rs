@@ -13,7 +13,7 @@ use super::recording_gaps::lost_events;
 pub(crate) enum DifferenceKind {
     Setup,
     Step,
-    SchedulingLoop,
+    DetectedLoop,
     Admission,
     Flavor,
     Topology,
@@ -36,7 +36,7 @@ impl DifferenceKind {
         match self {
             DifferenceKind::Setup => "setup",
             DifferenceKind::Step => "step",
-            DifferenceKind::SchedulingLoop => "livelock",
+            DifferenceKind::DetectedLoop => "livelock",
             DifferenceKind::Admission => "admission",
             DifferenceKind::Flavor => "flavor",
             DifferenceKind::Topology => "topology",
@@ -78,7 +78,7 @@ impl Difference {
             step,
             op,
             path: "rest".to_owned(),
-            kind: DifferenceKind::SchedulingLoop,
+            kind: DifferenceKind::DetectedLoop,
             kueue: true.into(),
             ours: ours.into(),
         }

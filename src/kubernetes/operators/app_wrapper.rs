@@ -8,7 +8,7 @@ use super::child_objects::{self, count, fields, items};
 use super::conditions::{find, is_true};
 use super::job_status;
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::pods::phase;
 
@@ -20,10 +20,10 @@ const FAILURE_GRACE_PERIOD: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_secs(1);
 
 /// Reconciles an AppWrapper.
-pub(super) fn reconcile(wrapper: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(wrapper: &Observed<'_>) -> ReconcilePlan {
     let spec = wrapper.spec();
     let mut status = wrapper.status();
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let suspended = spec["suspend"] == true;
     let set = |status: &mut Value, types: &[(&str, bool)], reason: &str, message: &str| {
         for (condition_type, is) in types {
@@ -243,7 +243,7 @@ fn inject(info: &Value, template: &mut Value) {
 }
 
 /// Deletes the wrapped objects. True when none is left.
-fn delete(wrapper: &Observed<'_>, status: &Value, plan: &mut Plan) -> bool {
+fn delete(wrapper: &Observed<'_>, status: &Value, plan: &mut ReconcilePlan) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for component in items(&status["componentStatus"]) {
         plan.delete.push(ChildReference {
@@ -270,7 +270,7 @@ fn has_failed(wrapper: &Observed<'_>) -> bool {
             .any(|child| failed(&child.data["status"]))
 }
 
-fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
+fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan) {
     let expected: usize = items(&status["componentStatus"])
         .iter()
         .flat_map(|component| items(&component["podSets"]))

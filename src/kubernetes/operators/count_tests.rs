@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::crds;
 use super::observed::{ObjectLookup, Observed};
-use super::plan::Plan;
+use super::reconcile_plan::ReconcilePlan;
 use super::registry::{OPERATORS, Operator};
 use kueue_lab_clock::Entropy;
 use kueue_lab_codec::Codec;
@@ -154,7 +154,7 @@ fn reconcile(
     object: &DynamicObject,
     children: &[Value],
     burst: usize,
-) -> Plan {
+) -> ReconcilePlan {
     let entropy = Entropy::seeded(1);
     let others = ["StatefulSet", "JobSet", "RayCluster", "TaskRun"];
     let observed = Observed {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::child_objects::items;
 use super::observed::Observed;
-use super::plan::Plan;
+use super::reconcile_plan::ReconcilePlan;
 
 /// A field below `spec`: the path, with `[]` after a list; and the value, as JSON, with which it
 /// has no meaning.
@@ -109,7 +109,7 @@ const IGNORED_ANNOTATIONS: [(&str, &str); 1] =
     [("AppWrapper", "workload.codeflare.dev.appwrapper/")];
 
 /// Adds a warning for each ignored field that the object sets.
-pub(super) fn warn(kind: &str, object: &Observed<'_>, plan: &mut Plan) {
+pub(super) fn warn(kind: &str, object: &Observed<'_>, plan: &mut ReconcilePlan) {
     for (path, meaningless) in ignored_fields(kind) {
         if is_set(object.spec(), path, meaningless) {
             plan.warn_not_simulated(format!("{} has no effect", path.replace("[]", "")));

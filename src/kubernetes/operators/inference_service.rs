@@ -10,7 +10,7 @@ use super::child_objects::{
 };
 use super::conditions::{find, is_true};
 use super::observed::Observed;
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 
 /// Label: the InferenceService of a Deployment or pod.
 pub(super) const NAME_LABEL: &str = "serving.kserve.io/inferenceservice";
@@ -66,11 +66,13 @@ const EXTENSIONS: [&str; 19] = [
 ];
 
 /// Reconciles an InferenceService.
-pub(super) fn reconcile(service: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(service: &Observed<'_>) -> ReconcilePlan {
     let spec = service.spec();
     let predictor = &spec["predictor"];
     if predictor["workerSpec"].is_object() {
-        return Plan::not_simulated("predictor.workerSpec: models on several nodes are not served");
+        return ReconcilePlan::not_simulated(
+            "predictor.workerSpec: models on several nodes are not served",
+        );
     }
     let annotations = service
         .object
@@ -78,7 +80,7 @@ pub(super) fn reconcile(service: &Observed<'_>) -> Plan {
         .annotations
         .clone()
         .unwrap_or_default();
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let mode = annotations
         .get(DEPLOYMENT_MODE)
         .map_or("Standard", String::as_str);
@@ -118,7 +120,7 @@ pub(super) fn reconcile(service: &Observed<'_>) -> Plan {
                     (&mut status, &mut plan),
                 )
             }
-            Err(message) => return Plan::not_simulated(format!("{component}: {message}")),
+            Err(message) => return ReconcilePlan::not_simulated(format!("{component}: {message}")),
         }
     }
     set(
@@ -173,7 +175,7 @@ fn plan_component(
     service: &Observed<'_>,
     component: &Component<'_>,
     deployment: Option<&Arc<DynamicObject>>,
-    (status, plan): (&mut Value, &mut Plan),
+    (status, plan): (&mut Value, &mut ReconcilePlan),
 ) -> bool {
     let own = component.own;
     let min = own["minReplicas"].as_i64().unwrap_or(1).max(1);

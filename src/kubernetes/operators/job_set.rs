@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::child_objects::{count, fields, items, set_annotations, set_labels};
 use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::{job_status, suspended_job};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 
@@ -21,11 +21,11 @@ const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 const REPLICATED_JOB_NAME: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
 /// Reconciles a JobSet.
-pub(super) fn reconcile(set: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(set: &Observed<'_>) -> ReconcilePlan {
     let spec = set.spec();
     let mut templates = items(&spec["replicatedJobs"]).iter();
     if !templates.all(|r| r["template"]["spec"]["template"].is_object()) {
-        return Plan::not_simulated("every replicated job needs a pod template");
+        return ReconcilePlan::not_simulated("every replicated job needs a pod template");
     }
     let mut status = set.status();
     let restarts = count(&status["restarts"], 0);
@@ -35,7 +35,7 @@ pub(super) fn reconcile(set: &Observed<'_>) -> Plan {
         .cloned()
         .partition(|job| attempt(job) == restarts);
     status["replicatedJobsStatus"] = replicated_jobs_status(spec, &jobs);
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if let Some(finished) = find_finished(&status) {
         let active = jobs.iter().filter(|job| !job_status::is_finished(job));
         plan.delete
@@ -90,7 +90,7 @@ fn find_finished(status: &Value) -> Option<&Value> {
         .find(|c| c["status"] == "True")
 }
 
-fn ttl(set: &Observed<'_>, finished: &Value, plan: &mut Plan) {
+fn ttl(set: &Observed<'_>, finished: &Value, plan: &mut ReconcilePlan) {
     let Some(seconds) = set.spec()["ttlSecondsAfterFinished"].as_i64() else {
         return;
     };
@@ -161,7 +161,13 @@ fn finish(set: &Observed<'_>, status: &mut Value, success: bool, reason: &str, m
 }
 
 /// Applies the failure policy: restarts all Jobs or fails.
-fn failure(set: &Observed<'_>, failed: &Job, restarts: usize, status: &mut Value, plan: &mut Plan) {
+fn failure(
+    set: &Observed<'_>,
+    failed: &Job,
+    restarts: usize,
+    status: &mut Value,
+    plan: &mut ReconcilePlan,
+) {
     let policy = &set.spec()["failurePolicy"];
     let rules = items(&policy["rules"]).iter();
     let name = replicated_job_of(failed);
@@ -221,7 +227,7 @@ fn plan_jobs(
     previous: &[Arc<Job>],
     restarts: usize,
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let spec = set.spec();
     let suspended = spec["suspend"] == true;
@@ -295,7 +301,12 @@ fn startup_conditions(set: &Observed<'_>, status: &mut Value) {
     );
 }
 
-fn suspend_condition(set: &Observed<'_>, suspended: bool, status: &mut Value, plan: &mut Plan) {
+fn suspend_condition(
+    set: &Observed<'_>,
+    suspended: bool,
+    status: &mut Value,
+    plan: &mut ReconcilePlan,
+) {
     let was = is_true(status, "Suspended");
     if was == suspended && find(status, "Suspended").is_some() || !suspended && !was {
         return;

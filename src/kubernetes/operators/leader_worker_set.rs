@@ -14,7 +14,7 @@ use super::group_restart_policy::failed_pod;
 use super::group_rolling_update::{LeaderStatefulSet, RollingUpdate};
 use super::group_state::{GroupState, GroupStates};
 use super::observed::Observed;
-use super::plan::{ChildReference, Plan, controller_reference};
+use super::reconcile_plan::{ChildReference, ReconcilePlan, controller_reference};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::pods::{is_deleting, is_ready};
 
@@ -31,13 +31,13 @@ const LEADER_NAME: &str = "leaderworkerset.sigs.k8s.io/leader-name";
 const REPLICAS: &str = "leaderworkerset.sigs.k8s.io/replicas";
 
 /// Reconciles a LeaderWorkerSet.
-pub(super) fn reconcile(set: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(set: &Observed<'_>) -> ReconcilePlan {
     let template = &set.spec()["leaderWorkerTemplate"];
     let leader = leader_template(template);
     if !has_containers(leader) || !has_containers(&template["workerTemplate"]) {
-        return Plan::not_simulated("leaderTemplate and workerTemplate need a container");
+        return ReconcilePlan::not_simulated("leaderTemplate and workerTemplate need a container");
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     plan_leaders(set, &mut plan);
     let size = count(&template["size"], 1);
     let leaders: Vec<&Arc<Pod>> = leaders(set).collect();
@@ -83,7 +83,7 @@ pub(super) fn ordinal(name: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
+fn plan_leaders(set: &Observed<'_>, plan: &mut ReconcilePlan) {
     let (spec, name, revision) = (set.spec(), set.name(), revision(set));
     let replicas = count(&spec["replicas"], 1);
     let size = count(&spec["leaderWorkerTemplate"]["size"], 1).to_string();
@@ -211,7 +211,7 @@ pub(super) fn is_owned_by(workers: &DynamicObject, leader: &Pod) -> bool {
 }
 
 /// Labels the leader, creates the workers of its group and labels them.
-fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut Plan) {
+fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut ReconcilePlan) {
     let (name, leader_name) = (set.name(), leader.name_any());
     let index = ordinal(&leader_name).to_string();
     let reference = ChildReference::of(leader.as_ref());

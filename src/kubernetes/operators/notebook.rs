@@ -6,7 +6,7 @@ use super::child_objects::{
     add_env, copy_entries, fields, has_containers, items, items_mut, metadata_of, set_labels,
 };
 use super::observed::Observed;
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// Annotation: the notebook is stopped.
@@ -17,12 +17,12 @@ const PORT: u16 = 8888;
 const FS_GROUP: i64 = 100;
 
 /// Reconciles a Notebook.
-pub(super) fn reconcile(notebook: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(notebook: &Observed<'_>) -> ReconcilePlan {
     let template = &notebook.spec()["template"];
     if !has_containers(template) {
-        return Plan::not_simulated("template.spec needs a container");
+        return ReconcilePlan::not_simulated("template.spec needs a container");
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let (name, wanted) = (notebook.name(), stateful_set(notebook));
     let set = notebook.child("StatefulSet", &name);
     match set {

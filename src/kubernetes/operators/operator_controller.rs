@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::ignored_fields;
 use super::observed::Observed;
-use super::plan::{ChildReference, NOT_SIMULATED, Plan, controller_reference};
 use super::ray::gcs_fault_tolerance::has_finalizer;
+use super::reconcile_plan::{ChildReference, NOT_SIMULATED, ReconcilePlan, controller_reference};
 use super::registry::{OPERATORS, Operator, WATCHED, resource};
 use kueue_lab_codec::Codec;
 use kueue_lab_controller_runtime::api_errors::{
@@ -258,7 +258,12 @@ impl OperatorController {
     }
 
     /// The plan of a reconcile of `object`.
-    fn plan(&self, operator: &Operator, key: &OperatorKey, object: &DynamicObject) -> Plan {
+    fn plan(
+        &self,
+        operator: &Operator,
+        key: &OperatorKey,
+        object: &DynamicObject,
+    ) -> ReconcilePlan {
         let observed = self.observe(operator, key, object);
         let mut plan = operator.plan(&observed);
         // Without a status the object has finished or is managed by another controller.
@@ -270,7 +275,7 @@ impl OperatorController {
     }
 
     /// Removes the warnings `NotSimulated` that were recorded before.
-    fn retain_new(&self, key: &OperatorKey, object: &DynamicObject, plan: &mut Plan) {
+    fn retain_new(&self, key: &OperatorKey, object: &DynamicObject, plan: &mut ReconcilePlan) {
         let mut all = self.not_simulated.lock();
         let uid = object.uid();
         let recorded = all
@@ -298,7 +303,7 @@ impl OperatorController {
         operator: &Operator,
         kind: &WatchedKind,
         object: &DynamicObject,
-        plan: Plan,
+        plan: ReconcilePlan,
     ) -> Result<(), kube::Error> {
         let record = |event: NewEvent| {
             let recorder = self.recorder.with_component(operator.component, None);

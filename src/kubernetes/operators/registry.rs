@@ -4,7 +4,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use super::observed::Observed;
-use super::plan::Plan;
+use super::reconcile_plan::ReconcilePlan;
 use super::{
     app_wrapper, argo, inference_service, job_set, kubeflow, leader_worker_set, notebook, ray,
     sandbox, spark_application, tekton, train_job,
@@ -52,7 +52,7 @@ pub(super) struct Operator {
     /// The component that its Events come from.
     pub component: &'static str,
     /// Reconciles an object.
-    pub reconcile: fn(&Observed<'_>) -> Plan,
+    pub reconcile: fn(&Observed<'_>) -> ReconcilePlan,
 }
 
 impl Operator {
@@ -62,9 +62,9 @@ impl Operator {
     }
 
     /// The plan of the operator for an object; none if another controller manages it.
-    pub(super) fn plan(&self, observed: &Observed<'_>) -> Plan {
+    pub(super) fn plan(&self, observed: &Observed<'_>) -> ReconcilePlan {
         match self.is_managed_externally(observed.spec()) {
-            true => Plan::default(),
+            true => ReconcilePlan::default(),
             false => (self.reconcile)(observed),
         }
     }
@@ -96,7 +96,7 @@ const RAY: Operator = Operator {
     label: None,
     managed_by: managed_by("ray.io/kuberay-operator"),
     component: "kuberay-operator",
-    reconcile: |_| Plan::default(),
+    reconcile: |_| ReconcilePlan::default(),
 };
 
 const TEKTON: Operator = Operator {

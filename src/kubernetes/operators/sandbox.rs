@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::child_objects::{self, count, has_containers};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 use kueue_lab_controller_utils::pods::{is_deleting, is_ready, phase};
 use kueue_lab_controller_utils::template_hash::fnv32a;
 
@@ -16,12 +16,12 @@ use kueue_lab_controller_utils::template_hash::fnv32a;
 const NAME_HASH: &str = "agents.x-k8s.io/sandbox-name-hash";
 
 /// Reconciles a Sandbox.
-pub(super) fn reconcile(sandbox: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(sandbox: &Observed<'_>) -> ReconcilePlan {
     let spec = sandbox.spec();
     if !has_containers(&spec["podTemplate"]) {
-        return Plan::not_simulated("podTemplate.spec needs a container");
+        return ReconcilePlan::not_simulated("podTemplate.spec needs a container");
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let mut status = sandbox.status();
     let replicas = count(&spec["replicas"], 1).min(1);
     let hash = format!("{:08x}", fnv32a(sandbox.name().as_bytes()));

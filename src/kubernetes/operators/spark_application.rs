@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::child_objects::{self, count, items, label};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, Plan, controller_reference};
+use super::reconcile_plan::{ChildReference, ReconcilePlan, controller_reference};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::pods::{is_deleting, is_terminal, phase};
 
@@ -21,16 +21,16 @@ const ROLE: &str = "spark-role";
 const MIN_OVERHEAD: f64 = 384.0;
 
 /// Reconciles a SparkApplication.
-pub(super) fn reconcile(app: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(app: &Observed<'_>) -> ReconcilePlan {
     let spec = app.spec();
     let mut status = app.status();
     let state = status["applicationState"]["state"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let alive = app.pods.iter().filter(|pod| !is_deleting(pod));
-    let delete_all = |plan: &mut Plan| {
+    let delete_all = |plan: &mut ReconcilePlan| {
         plan.delete
             .extend(alive.clone().map(|pod| ChildReference::of(pod.as_ref())));
     };
@@ -86,7 +86,7 @@ fn driver<'a>(app: &'a Observed<'_>) -> Option<&'a Arc<Pod>> {
 }
 
 /// Creates the driver.
-fn submit(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
+fn submit(app: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan) {
     status["submissionID"] = json!(app.entropy.uid());
     status["sparkApplicationId"] = json!(format!("spark-{}", app.entropy.uid().replace('-', "")));
     status["lastSubmissionAttemptTime"] = json!(app.timestamp());
@@ -126,7 +126,7 @@ fn executors(spec: &Value) -> usize {
 }
 
 /// Follows the driver.
-fn run(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
+fn run(app: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan) {
     let spec = app.spec();
     let Some(driver) = driver(app) else {
         fail(app, status, plan, "driver pod not found");
@@ -204,7 +204,7 @@ fn exit_code(pod: &Pod) -> Option<i32> {
 }
 
 /// Deletes the executors of a finished driver.
-fn end_executors(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
+fn end_executors(app: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan) {
     let keeps = app.spec()["executor"]["deleteOnTermination"] == false;
     for pod in app
         .pods
@@ -220,7 +220,7 @@ fn end_executors(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
 }
 
 /// Ends a failed attempt; the restart policy may allow another.
-fn fail(app: &Observed<'_>, status: &mut Value, plan: &mut Plan, message: &str) {
+fn fail(app: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan, message: &str) {
     end_executors(app, status, plan);
     status["terminationTime"] = json!(app.timestamp());
     let policy = &app.spec()["restartPolicy"];
@@ -238,7 +238,7 @@ fn fail(app: &Observed<'_>, status: &mut Value, plan: &mut Plan, message: &str) 
         .push(NewEvent::warning("SparkApplicationFailed", message));
 }
 
-fn time_to_live(app: &Observed<'_>, status: &Value, plan: &mut Plan) {
+fn time_to_live(app: &Observed<'_>, status: &Value, plan: &mut ReconcilePlan) {
     let Some(seconds) = app.spec()["timeToLiveSeconds"].as_i64() else {
         return;
     };

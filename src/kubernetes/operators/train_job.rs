@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use super::child_objects::{self, count, fields, items, items_mut};
 use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
-use super::plan::{ChildReference, Plan};
+use super::reconcile_plan::{ChildReference, ReconcilePlan};
 use kueue_lab_controller_runtime::ObjectKey;
 
 /// Label of a replicated job: its step of the TrainJob.
@@ -16,13 +16,13 @@ const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 const NODE: &str = "node";
 
 /// Reconciles a TrainJob.
-pub(super) fn reconcile(job: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(job: &Observed<'_>) -> ReconcilePlan {
     let spec = job.spec();
     let mut status = job.status();
     if is_true(&status, "Complete") || is_true(&status, "Failed") {
-        return Plan::default();
+        return ReconcilePlan::default();
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let suspended = spec["suspend"] == true;
     let set = job.child("JobSet", &job.name());
     match (set, runtime(job)) {
@@ -47,7 +47,7 @@ pub(super) fn reconcile(job: &Observed<'_>) -> Plan {
         }
         (None, Some(runtime)) => match job_set(job, &runtime) {
             Some(set) => plan.create.push(set),
-            None => return Plan::not_simulated("the runtime has no JobSet template"),
+            None => return ReconcilePlan::not_simulated("the runtime has no JobSet template"),
         },
     }
     suspend_condition(job, suspended, &mut status);
@@ -98,7 +98,7 @@ fn follow(job: &Observed<'_>, set: &Value, status: &mut Value) {
     }
 }
 
-fn deadline(job: &Observed<'_>, started: bool, status: &mut Value, plan: &mut Plan) {
+fn deadline(job: &Observed<'_>, started: bool, status: &mut Value, plan: &mut ReconcilePlan) {
     let Some(seconds) = job.spec()["activeDeadlineSeconds"]
         .as_i64()
         .filter(|_| started)

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::PodInfo;
 use super::dynamic_resources::{ClaimToBind, is_special_claim};
-use super::scheduling_loop::Scheduler;
+use super::run::Scheduler;
 use kueue_lab_controller_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_controller_runtime::{Api, ObjectKey};
 use kueue_lab_controller_utils::resource_claims::{

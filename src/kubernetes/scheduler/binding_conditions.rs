@@ -11,7 +11,7 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::PodInfo;
-use super::scheduling_loop::Scheduler;
+use super::run::Scheduler;
 use kueue_lab_component_helpers::conditions::find_true_condition;
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_controller_utils::event_recorder::NewEvent;

@@ -10,7 +10,7 @@ use kueue_lab_controller_runtime::Api;
 use serde_json::{Value, json};
 
 use super::dynamic_resources::ClaimToBind;
-use super::scheduling_loop::Scheduler;
+use super::run::Scheduler;
 use super::{NAME, PodInfo};
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_controller_runtime::api_errors::is_not_found;

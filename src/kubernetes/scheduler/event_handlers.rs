@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use super::scheduling_loop::Scheduler;
+use super::run::Scheduler;
 use kueue_lab_controller_runtime::{Change, Informer, ObjectKey};
 use kueue_lab_controller_utils::resource_claims::ResourceClaimInformers;
 

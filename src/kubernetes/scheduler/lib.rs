@@ -1,5 +1,5 @@
 //! The pod scheduler: binds pods of `default-scheduler` to nodes, with filters and scores of
-//! kube-scheduler. Decisions are made on an in-memory cache; `scheduling_loop` carries them out.
+//! kube-scheduler. Decisions are made on an in-memory cache; `run` carries them out.
 //! Must not depend on the node controllers or the kubelet.
 
 mod bind_claims;
@@ -15,8 +15,8 @@ mod inter_pod_affinity;
 mod node_info;
 mod pod_info;
 mod pod_topology_spread;
+mod run;
 mod schedule_one;
-mod scheduling_loop;
 mod scheduling_queue;
 mod score;
 mod simulation;
@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use node_info::NodeInfo;
 pub(crate) use pod_info::PodInfo;
-pub use scheduling_loop::start;
+pub use run::start;
 pub use simulation::Simulation;
 
 /// The value of `spec.schedulerName` for this scheduler.

@@ -34,9 +34,6 @@ pub const CLASS_ANNOTATION: &str = "autoscaling.x-k8s.io/provisioning-class-name
 /// The deprecated name of [`CONSUME_ANNOTATION`], which Kueue still sets.
 pub const DEPRECATED_CONSUME_ANNOTATION: &str =
     "cluster-autoscaler.kubernetes.io/consume-provisioning-request";
-/// The deprecated name of [`CLASS_ANNOTATION`], which Kueue still sets.
-pub const DEPRECATED_CLASS_ANNOTATION: &str =
-    "cluster-autoscaler.kubernetes.io/provisioning-class-name";
 
 kind! {
     /// A request to the cluster autoscaler for the capacity of some pods.

@@ -18,7 +18,7 @@ use super::settings::{ControllerConfig, Settings};
 use kueue_lab_api::config::Feature;
 use kueue_lab_controller_runtime::{Context, OrderedWatch, ReconcileResult, WorkQueue};
 use kueue_lab_engine::{Engine, Gates};
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::DetectedLoop;
 
 /// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl ControllerContext {
     }
 
     /// The loops of scheduling attempts that are detected now.
-    pub fn scheduling_loops(&self) -> Vec<SchedulingLoop> {
+    pub fn scheduling_loops(&self) -> Vec<DetectedLoop> {
         self.0.loop_warnings.loops(self.now())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::scheduling_loop::{LoopKind, SchedulingLoop};
+use crate::detected_loop::{DetectedLoop, LoopKind};
 
 /// Updates that are this old do not count.
 const WINDOW: SignedDuration = SignedDuration::from_mins(1);
@@ -54,14 +54,14 @@ impl AlternatingMessages {
     }
 
     /// The loops.
-    pub(super) fn loops(&self, now: Timestamp) -> impl Iterator<Item = SchedulingLoop> {
+    pub(super) fn loops(&self, now: Timestamp) -> impl Iterator<Item = DetectedLoop> {
         let all = self.0.iter();
         all.filter_map(move |(uid, updates)| loop_of(uid, updates, now))
     }
 }
 
 /// The loop of a Workload with these updates, if it is in one.
-fn loop_of(uid: &str, updates: &VecDeque<Update>, now: Timestamp) -> Option<SchedulingLoop> {
+fn loop_of(uid: &str, updates: &VecDeque<Update>, now: Timestamp) -> Option<DetectedLoop> {
     let mut latest = updates.iter().rev();
     let start = now.saturating_sub(RATE_WINDOW).unwrap_or(now);
     if latest.nth(UPDATES - 1)?.at < start {
@@ -71,7 +71,7 @@ fn loop_of(uid: &str, updates: &VecDeque<Update>, now: Timestamp) -> Option<Sche
     if texts.len() > MAX_TEXTS {
         return None;
     }
-    Some(SchedulingLoop {
+    Some(DetectedLoop {
         kind: LoopKind::AlternatingMessages(texts.len()),
         uids: vec![uid.to_owned()],
         names: Vec::new(),

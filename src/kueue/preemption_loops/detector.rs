@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::alternating_messages::AlternatingMessages;
+use crate::detected_loop::DetectedLoop;
 use crate::preemptions::Preemptions;
-use crate::scheduling_loop::SchedulingLoop;
 
 /// The number of names above which those of no loop are removed.
 const MAX_NAMES: usize = 8192;
@@ -51,7 +51,7 @@ impl LoopDetector {
     }
 
     /// The loops at a time. A Workload of a loop of preemptions is in no other.
-    pub fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
+    pub fn loops(&self, now: Timestamp) -> Vec<DetectedLoop> {
         let mut found = self.preemptions.loops(now);
         for other in self.messages.loops(now) {
             let preempts = |uid: &String| found.iter().any(|known| known.involves(uid));

@@ -6,7 +6,7 @@ use kueue_lab_api::constants::{event, quota_reserved};
 use kueue_lab_reason::PreemptionMessage;
 
 use crate::detector::LoopDetector;
-use crate::scheduling_loop::SchedulingLoop;
+use crate::scheduling_loop::DetectedLoop;
 
 /// Reasons of Events of scheduling attempts without admission.
 const UNADMITTED: [&str; 7] = [
@@ -54,7 +54,7 @@ impl LoopDetector {
 }
 
 /// The loops of scheduling attempts in the Events of a cluster. Its time may be ahead of the clock.
-pub fn loops_in_events(events: &[Event], now: Timestamp) -> Vec<SchedulingLoop> {
+pub fn loops_in_events(events: &[Event], now: Timestamp) -> Vec<DetectedLoop> {
     let mut timed: Vec<(Timestamp, &Event)> = events.iter().map(|e| (time_of(e), e)).collect();
     timed.sort_by_key(|(at, _)| *at);
     let mut detector = LoopDetector::default();

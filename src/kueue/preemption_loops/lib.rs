@@ -5,11 +5,11 @@
 //! recorded one by one, or taken from Events.
 
 mod alternating_messages;
+mod detected_loop;
 mod detector;
 mod event;
 mod preemptions;
-mod scheduling_loop;
 
+pub use detected_loop::{DetectedLoop, LoopKind};
 pub use detector::LoopDetector;
 pub use event::{WorkloadEvent, loops_in_events};
-pub use scheduling_loop::{LoopKind, SchedulingLoop};

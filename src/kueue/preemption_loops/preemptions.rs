@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::scheduling_loop::{LoopKind, SchedulingLoop};
+use crate::detected_loop::{DetectedLoop, LoopKind};
 
 /// Preemptions older than this do not count.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
@@ -38,7 +38,7 @@ impl Preemptions {
 
     /// The loops among the repeated preemptions: workloads from each of which every other is
     /// reached, and preemptors of others.
-    pub(super) fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
+    pub(super) fn loops(&self, now: Timestamp) -> Vec<DetectedLoop> {
         let mut targets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for ((preemptor, target), times) in &self.0 {
             if times.iter().filter(|at| in_window(**at, now)).count() >= REPETITIONS {
@@ -80,7 +80,7 @@ impl Preemptions {
     }
 
     /// The loop of these workloads.
-    fn loop_of(&self, kind: LoopKind, uids: &[&str], now: Timestamp) -> Option<SchedulingLoop> {
+    fn loop_of(&self, kind: LoopKind, uids: &[&str], now: Timestamp) -> Option<DetectedLoop> {
         let preemptors = match kind {
             LoopKind::Preemptions => &uids[..1],
             _ => uids,
@@ -92,7 +92,7 @@ impl Preemptions {
             .flat_map(|(_, times)| times.iter().copied())
             .filter(|at| in_window(*at, now))
             .collect();
-        Some(SchedulingLoop {
+        Some(DetectedLoop {
             kind,
             uids: uids.iter().map(|uid| (*uid).to_owned()).collect(),
             names: Vec::new(),

@@ -34,11 +34,6 @@ impl Cluster {
         }
     }
 
-    /// Whether it is an existing cluster.
-    pub fn is_remote(&self) -> bool {
-        matches!(self, Self::Remote(_))
-    }
-
     /// Whether it is an embedded cluster with the objects of an earlier one.
     pub fn is_restored(&self) -> bool {
         matches!(self, Self::Embedded(embedded) if embedded.is_restored())

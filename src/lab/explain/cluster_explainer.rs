@@ -11,7 +11,7 @@ use kueue_lab_controller_runtime::Api;
 use kueue_lab_engine::EngineConfig;
 use kueue_lab_engine::engine::ClusterQueueExplanation;
 use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::DetectedLoop;
 
 use super::cluster_configuration::settings;
 use super::cluster_queue_text;
@@ -71,7 +71,7 @@ impl ClusterExplainer {
     }
 
     /// The loop of scheduling attempts that a Workload is in, by Events.
-    pub async fn loop_of(&self, workload: &Workload) -> Option<SchedulingLoop> {
+    pub async fn loop_of(&self, workload: &Workload) -> Option<DetectedLoop> {
         loop_of(&self.client, workload, self.now).await
     }
 

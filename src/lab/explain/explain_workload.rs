@@ -17,7 +17,7 @@ use kueue_lab_controller::Controller;
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_lab::explain_live_workload;
-use kueue_lab_preemption_loops::{SchedulingLoop, loops_in_events};
+use kueue_lab_preemption_loops::{DetectedLoop, loops_in_events};
 use kueue_lab_simulation::simulate::{ExplainedWorkload, PriorityClass, explain_workload};
 
 /// A Workload and its explanation.
@@ -35,7 +35,7 @@ pub struct WorkloadReport {
 
 impl WorkloadReport {
     /// The explanation as several lines of text, with the loop of scheduling attempts that the Workload is in.
-    pub fn text(&self, found: Option<&SchedulingLoop>) -> String {
+    pub fn text(&self, found: Option<&DetectedLoop>) -> String {
         text::render(self, found)
     }
 }
@@ -160,7 +160,7 @@ pub(super) async fn loop_of(
     client: &Client,
     workload: &Workload,
     now: Timestamp,
-) -> Option<SchedulingLoop> {
+) -> Option<DetectedLoop> {
     let own = workload.namespace().unwrap_or_default();
     let events = workload_events(client, &own).await;
     let uid = workload.uid()?;

@@ -11,7 +11,7 @@ use kueue_lab_engine::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
 use kueue_lab_engine::preemption::SharesCompared;
 use kueue_lab_engine::resources::{Requests, ResourceFormatter, ResourceName};
 use kueue_lab_engine::workload::predicates;
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::DetectedLoop;
 use kueue_lab_reason::{FlavorReason, PreemptionShortageReason};
 
 /// The number of preemption candidates listed; JSON has all of them.
@@ -25,7 +25,7 @@ Decided on a copy of the cluster's objects. What only the engine of the controll
 ";
 
 /// The explanation as several lines of text.
-pub(super) fn render(report: &WorkloadReport, found: Option<&SchedulingLoop>) -> String {
+pub(super) fn render(report: &WorkloadReport, found: Option<&DetectedLoop>) -> String {
     let (workload, changes) = (&report.workload, &report.explained.changes);
     let explanation = &report.explained.explanation;
     let mut out = String::new();

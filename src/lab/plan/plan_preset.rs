@@ -8,7 +8,7 @@ use futures::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use kueue_lab_import::{Bundle, ComparableObjects, ObjectName, applied_objects};
 use kueue_lab_lab::{ClusterRole, Lab, LabConfig, ObjectFile, VirtualLab};
-use kueue_lab_preemption_loops::{LoopKind, SchedulingLoop};
+use kueue_lab_preemption_loops::{DetectedLoop, LoopKind};
 use kueue_lab_presets::Finding;
 
 use super::cluster_plan::ClusterPlan;
@@ -58,7 +58,7 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
         let after = ClusterState::with_objects(lab, &objects).await?;
         let state = lab.presets().state();
         let mut warnings: Vec<String> = state.warnings.iter().map(Finding::to_string).collect();
-        let is_old = |found: &&SchedulingLoop| is_known(&loops_before, found);
+        let is_old = |found: &&DetectedLoop| is_known(&loops_before, found);
         for found in loops.iter().filter(|found| !is_old(found)) {
             warnings.push(format!(
                 "the queues do not settle: {found}; the effects are those until then"
@@ -127,7 +127,7 @@ fn note_on_objects(names: &[ObjectName]) -> Option<String> {
 }
 
 /// The loops of preemptions of a lab.
-fn loops_of(lab: &Lab) -> Vec<SchedulingLoop> {
+fn loops_of(lab: &Lab) -> Vec<DetectedLoop> {
     let controller = lab.controller();
     let mut loops = controller.map_or_else(Vec::new, |controller| {
         controller.shared().scheduling_loops()
@@ -136,20 +136,20 @@ fn loops_of(lab: &Lab) -> Vec<SchedulingLoop> {
     loops
 }
 
-fn is_known(known: &[SchedulingLoop], found: &SchedulingLoop) -> bool {
+fn is_known(known: &[DetectedLoop], found: &DetectedLoop) -> bool {
     known.iter().any(|known| known.uids == found.uids)
 }
 
 /// How a copy ended.
 struct Settled {
-    loops: Vec<SchedulingLoop>,
+    loops: Vec<DetectedLoop>,
     /// Whether the copy was idle.
     is_idle: bool,
 }
 
 /// Waits until the copy is idle, there is a loop that is not `known`, or the limit is reached. A loop changes
 /// objects as fast as it can until the limit.
-async fn wait_until_idle_or_loop(lab: &Lab, limit: Timestamp, known: &[SchedulingLoop]) -> Settled {
+async fn wait_until_idle_or_loop(lab: &Lab, limit: Timestamp, known: &[DetectedLoop]) -> Settled {
     let mut idle = pin!(lab.wait_until_idle(limit));
     loop {
         let next = lab.clock().sleep(LOOP_INTERVAL);

@@ -3,7 +3,7 @@
 //!
 //! The design is The Elm Architecture: [`run()`] takes over the terminal. Watches ([`mod@watch`])
 //! turn objects into rows and send them as messages; [`update`](mod@update) handles messages and
-//! keys and returns commands; [`view`] draws the state. Both are pure functions of the state.
+//! keys and returns commands; [`screen`] draws the state. Both are pure functions of the state.
 //! Presets, demos and other capabilities of a lab come through [`backend`].
 //!
 //! The modules are layers; each uses only those before it:
@@ -11,10 +11,10 @@
 //! 1. `text`, `theme`, `glyphs`: text and its style;
 //! 2. [`model`]: the watched objects; [`backend`]: the capabilities of a lab;
 //! 3. [`state`]: the state of the UI, with the identifiers of views, rows and actions;
-//! 4. [`input`]: keys and bindings; [`msg`]: messages and commands; `widget`: what screens consist of;
+//! 4. [`input`]: keys and bindings; [`msg`]: messages and commands; `widgets`: what screens consist of;
 //! 5. `views`: each view is one file;
 //! 6. `keymap`: the tables of key bindings and commands; `actions`: each action is one file;
-//! 7. [`view`]: the whole screen;
+//! 7. [`screen`]: the whole screen;
 //! 8. [`update`](mod@update): handles messages;
 //! 9. `run`: the event loop.
 
@@ -30,22 +30,22 @@ pub mod model;
 pub mod msg;
 mod operation;
 mod run;
-mod screen;
+pub mod screen;
 pub mod screen_dump;
 pub mod state;
+mod terminal;
 mod text;
 mod theme;
 pub mod update;
-pub mod view;
 mod views;
 mod watch;
-mod widget;
+mod widgets;
 
 pub use actions::{cancel_managed_job, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
-pub use screen::restore_terminal;
 pub use state::SampleJob;
+pub use terminal::restore_terminal;
 
 #[cfg(test)]
 mod tests;

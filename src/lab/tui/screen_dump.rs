@@ -9,14 +9,14 @@ use ratatui::style::{Color, Modifier};
 use crate::msg::Msg;
 use crate::state::State;
 use crate::text::width;
-use crate::{update, view};
+use crate::{screen, update};
 
 /// Draws a state into a buffer of this size.
 pub(crate) fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     let mut state = state.clone();
     update::update(&mut state, Msg::Resize(columns, rows));
     let mut buffer = Buffer::empty(Rect::new(0, 0, state.ui.width, state.ui.height));
-    view::draw(&state, &mut buffer);
+    screen::draw(&state, &mut buffer);
     buffer
 }
 

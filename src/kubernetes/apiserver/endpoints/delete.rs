@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::after_commit::after_commit;
 use super::delete_options::DeleteOptions;
-use super::deletion_plan::{DeletionPlan, plan_deletion};
+use super::deletion_effect::{DeletionEffect, plan_deletion};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::{crd_lifecycle, list, namespace_deletion};
@@ -15,6 +15,7 @@ use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage, Store};
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The outcome of a delete.
 pub(super) enum DeleteOutcome {
@@ -84,7 +85,7 @@ pub(super) async fn delete_collection(call: &RequestContext<'_>) -> Result<ApiRe
         let namespace = object.key().rsplit_once('/').map_or("", |(ns, _)| ns);
         match delete_in_namespace(call, &options, namespace, name).await {
             Ok(_) => items.push((*call.transformer.decoded(object)?).clone()),
-            Err(e) if e.reason == "NotFound" => {}
+            Err(e) if e.reason == StatusReason::NotFound => {}
             Err(e) => return Err(e),
         }
     }
@@ -208,7 +209,7 @@ fn commit_deletion(
     call: &RequestContext<'_>,
     options: &DeleteOptions,
     present: &Arc<Object>,
-    next: DeletionPlan,
+    next: DeletionEffect,
 ) -> Result<DeleteOutcome, CommitError> {
     let old = present.value();
     let Some(storage) = &call.served.storage else {
@@ -216,12 +217,12 @@ fn commit_deletion(
     };
     let store = &call.core.store;
     match next {
-        DeletionPlan::AlreadyTerminating => Ok(DeleteOutcome::Terminating((*old).clone())),
-        DeletionPlan::Remove(last) if options.dry_run => Ok(DeleteOutcome::Removed(last)),
-        DeletionPlan::MarkTerminating(new) if options.dry_run => {
+        DeletionEffect::AlreadyTerminating => Ok(DeleteOutcome::Terminating((*old).clone())),
+        DeletionEffect::Remove(last) if options.dry_run => Ok(DeleteOutcome::Removed(last)),
+        DeletionEffect::MarkTerminating(new) if options.dry_run => {
             Ok(DeleteOutcome::Terminating(new))
         }
-        DeletionPlan::Remove(last) => {
+        DeletionEffect::Remove(last) => {
             if object_meta::is_terminating(&last) && !object_meta::is_terminating(&old) {
                 // Graceful deletion, even with a period of 0, emits a MODIFIED event before
                 // DELETED.
@@ -233,7 +234,7 @@ fn commit_deletion(
             let removed = store.remove(storage, present.key(), present.revision(), removed)?;
             Ok(DeleteOutcome::Removed((*removed.value()).clone()))
         }
-        DeletionPlan::MarkTerminating(new) => {
+        DeletionEffect::MarkTerminating(new) => {
             let pending = replacement(present, new)?;
             let marked = store.replace(storage, present.key(), present.revision(), pending)?;
             Ok(DeleteOutcome::Terminating((*marked.value()).clone()))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::deletion_plan::{FOREGROUND, ORPHAN};
+use super::deletion_effect::{FOREGROUND, ORPHAN};
 use super::request_context::RequestContext;
 use crate::protobuf;
 use kueue_lab_apimachinery::api_error::ApiError;

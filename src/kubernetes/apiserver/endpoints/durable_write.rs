@@ -7,6 +7,7 @@ use super::response::ApiResponse;
 use super::restore;
 use crate::storage::PersistenceError;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// Handles a write and waits until it is durable.
 ///
@@ -28,7 +29,9 @@ pub(super) async fn dispatch_durably(
 
 fn persistence_error(error: &PersistenceError) -> ApiError {
     match error {
-        PersistenceError::Full(message) => ApiError::new(507, "InsufficientStorage", message),
+        PersistenceError::Full(message) => {
+            ApiError::new(507, StatusReason::InsufficientStorage, message)
+        }
         PersistenceError::Failed(message) => ApiError::internal(message.clone()),
     }
 }

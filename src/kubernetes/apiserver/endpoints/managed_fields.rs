@@ -14,6 +14,7 @@ use kueue_lab_apimachinery::patch::FieldValidation;
 use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 use kueue_lab_apimachinery::schema::strict_json::{self, ParsedBody};
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 impl VersionConverter for RequestContext<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Option<(Value, Arc<Schema>)> {
@@ -97,7 +98,7 @@ pub(super) fn apply_configuration(
         let (namespace, name) = (call.namespace(), &call.path.name);
         ApiError::new(
             500,
-            "",
+            StatusReason::Unknown,
             format!(
                 "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
                  unable to convert unstructured object to {kind}: {reason}"

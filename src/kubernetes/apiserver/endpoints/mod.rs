@@ -15,7 +15,7 @@ pub(super) mod crd_lifecycle;
 mod create;
 mod delete;
 mod delete_options;
-mod deletion_plan;
+mod deletion_effect;
 mod discovery;
 mod dispatch;
 mod durable_write;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::deletion_plan::DeletionPlan;
+use super::deletion_effect::DeletionEffect;
 use super::graceful_deletion;
 use super::request_context::RequestContext;
 use kueue_lab_apimachinery::object_meta;
@@ -19,16 +19,16 @@ pub(super) fn has_spec_finalizers(call: &RequestContext<'_>, object: &Value) -> 
 
 /// Plans the deletion of a namespace; `None` for other kinds and for namespaces without
 /// `spec.finalizers`.
-pub(super) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionPlan> {
+pub(super) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionEffect> {
     if !is_namespace(call) {
         return None;
     }
     if object_meta::is_terminating(old) {
-        return has_spec_finalizers(call, old).then_some(DeletionPlan::AlreadyTerminating);
+        return has_spec_finalizers(call, old).then_some(DeletionEffect::AlreadyTerminating);
     }
     let mut new = old.clone();
     graceful_deletion::mark_terminating(&mut new, 0, call.core.clock.now());
     object_meta::meta_mut(&mut new).remove("deletionGracePeriodSeconds");
     new["status"]["phase"] = "Terminating".into();
-    Some(DeletionPlan::MarkTerminating(new))
+    Some(DeletionEffect::MarkTerminating(new))
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::storage::PendingObject;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The maximum size of a stored object, etcd's `--max-request-bytes`, in bytes.
 const MAX_SIZE: usize = 3 << 19;
@@ -15,7 +16,11 @@ const MAX_SIZE: usize = 3 << 19;
 pub(super) fn pending_object(object: Value) -> Result<PendingObject, ApiError> {
     let pending = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
     if pending.size() > MAX_SIZE {
-        return Err(ApiError::new(500, "", "etcdserver: request is too large"));
+        return Err(ApiError::new(
+            500,
+            StatusReason::Unknown,
+            "etcdserver: request is too large",
+        ));
     }
     Ok(pending)
 }

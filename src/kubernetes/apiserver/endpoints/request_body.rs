@@ -10,6 +10,7 @@ use kueue_lab_apimachinery::patch::FieldValidation;
 use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 use kueue_lab_apimachinery::schema::strict_json::{self, ParsedBody};
 use kueue_lab_apimachinery::schema::{self, Schema};
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The number of body bytes quoted in an error.
 const EXCERPT_LENGTH: usize = 30;
@@ -182,7 +183,7 @@ fn body_excerpt(body: &[u8]) -> String {
 pub(super) fn unsupported_media_type(accepted: &str) -> ApiError {
     ApiError::new(
         415,
-        "UnsupportedMediaType",
+        StatusReason::UnsupportedMediaType,
         format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         ),

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_field::FieldError;
 
 /// Parses the resourceVersion of a get or watch; empty is 0.
@@ -10,7 +11,7 @@ use kueue_lab_field::FieldError;
 /// # Errors
 /// 500, as the storage of Kubernetes returns it.
 pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
-    parse(text).map_err(|error| ApiError::new(500, "", error.to_string()))
+    parse(text).map_err(|error| ApiError::new(500, StatusReason::Unknown, error.to_string()))
 }
 
 /// Parses the resourceVersion of a list; empty is 0.
@@ -43,7 +44,7 @@ pub(super) fn check_not_too_large(requested: u64, current: u64) -> Result<(), Ap
 
 /// 504: the resourceVersion is larger than the current one. Clients retry.
 pub(super) fn too_large_resource_version(message: &str) -> ApiError {
-    let mut error = ApiError::new(504, "Timeout", message);
+    let mut error = ApiError::new(504, StatusReason::Timeout, message);
     error.details = json!({
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,

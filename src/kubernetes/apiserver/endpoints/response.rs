@@ -9,6 +9,7 @@ use super::response_body::Body;
 use crate::protobuf::{self, ProtobufError};
 use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_apimachinery::watch::EventStream;
 
 /// The number of characters of all warnings above which they are truncated.
@@ -223,5 +224,5 @@ pub(super) fn not_encodable(value: &Value, error: &ProtobufError) -> ApiError {
     let message = format!(
         "object {go_type} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
     );
-    ApiError::new(406, "NotAcceptable", message)
+    ApiError::new(406, StatusReason::NotAcceptable, message)
 }

@@ -212,14 +212,6 @@ impl ServedResource {
     pub fn is_storage_version(&self) -> bool {
         self.api_version == self.storage_api_version
     }
-
-    /// `group/version, Resource=plural`, as in some error messages.
-    pub fn group_version_resource(&self) -> String {
-        format!(
-            "{}/{}, Resource={}",
-            self.kind.group, self.kind.version, self.kind.plural
-        )
-    }
 }
 
 /// The strategy of a custom resource.

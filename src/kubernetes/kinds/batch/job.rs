@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{job_status, job_update, pod_failure_policy as pod_failure_and_success_policy};
+use super::{job_status, job_update, pod_failure_policy, success_policy};
 use crate::builtin_strategy::BuiltinStrategy;
 use crate::pod;
 use kueue_lab_apimachinery::error_list::ErrorList;
@@ -210,12 +210,8 @@ pub(crate) fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: 
             }
         }
     }
-    pod_failure_and_success_policy::pod_failure_policy(
-        errors,
-        &path.child("podFailurePolicy"),
-        spec,
-    );
-    super::success_policy::success_policy(errors, &path.child("successPolicy"), spec);
+    pod_failure_policy::pod_failure_policy(errors, &path.child("podFailurePolicy"), spec);
+    success_policy::success_policy(errors, &path.child("successPolicy"), spec);
     validate_pod_replacement_policy(errors, &path.child("podReplacementPolicy"), spec);
     let template = path.child("template");
     pod::validate_template(errors, &template, spec.at("/template"));

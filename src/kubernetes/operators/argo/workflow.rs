@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{items, text_of};
 use super::super::observed::{Observed, parse_timestamp};
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::super::substitution::Variables;
 use super::node::{Nodes, Phase};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::pods::{is_deleting, is_terminal};
 
 /// Reconciles a Workflow.
-pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> ReconcilePlan {
     let spec = workflow.spec();
     let mut status = workflow.status();
     if is_finished(&status) {
-        let mut plan = Plan::default();
+        let mut plan = ReconcilePlan::default();
         ttl(workflow, &status, &mut plan);
         return plan;
     }
     if spec["workflowTemplateRef"].is_object() {
-        return Plan::not_simulated("workflowTemplateRef: the Workflow is not run");
+        return ReconcilePlan::not_simulated("workflowTemplateRef: the Workflow is not run");
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if status["startedAt"].is_null() {
         status["startedAt"] = json!(workflow.timestamp());
         plan.events
@@ -44,7 +44,9 @@ pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {
     );
     let phase = match phase {
         Ok(phase) => phase,
-        Err(what) => return Plan::not_simulated(format!("{what}: the Workflow is not run")),
+        Err(what) => {
+            return ReconcilePlan::not_simulated(format!("{what}: the Workflow is not run"));
+        }
     };
     status["nodes"] = nodes.status();
     status["progress"] = json!(nodes.progress());
@@ -82,7 +84,7 @@ fn is_finished(status: &Value) -> bool {
 }
 
 /// The reason that the Workflow stops before its end.
-fn stopped(workflow: &Observed<'_>, status: &Value, plan: &mut Plan) -> Option<String> {
+fn stopped(workflow: &Observed<'_>, status: &Value, plan: &mut ReconcilePlan) -> Option<String> {
     let spec = workflow.spec();
     if let Some(strategy) = spec["shutdown"]
         .as_str()
@@ -120,7 +122,7 @@ fn global_variables(workflow: &Observed<'_>) -> Variables {
 fn finish(
     workflow: &Observed<'_>,
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
     phase: Phase,
     message: Option<String>,
 ) {
@@ -139,7 +141,7 @@ fn finish(
 }
 
 /// Deletes a finished Workflow after its TTL.
-fn ttl(workflow: &Observed<'_>, status: &Value, plan: &mut Plan) {
+fn ttl(workflow: &Observed<'_>, status: &Value, plan: &mut ReconcilePlan) {
     let strategy = &workflow.spec()["ttlStrategy"];
     let of_outcome = match status["phase"] == "Succeeded" {
         true => &strategy["secondsAfterSuccess"],

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{self, count, has_containers, items, label};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::super::{job_status, suspended_job};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::delete_pods;
@@ -17,7 +17,7 @@ use kueue_lab_controller_utils::pods::{is_deleting, is_ready, is_terminal, phase
 const OPERATOR: &str = "mpi-operator";
 
 /// Reconciles an MPIJob.
-pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(job: &Observed<'_>) -> ReconcilePlan {
     let spec = job.spec();
     let policy = &spec["runPolicy"];
     let (launcher, worker) = (
@@ -25,13 +25,13 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
         &spec["mpiReplicaSpecs"]["Worker"],
     );
     if !has_containers(&launcher["template"]) {
-        return Plan::not_simulated("mpiReplicaSpecs.Launcher needs a container");
+        return ReconcilePlan::not_simulated("mpiReplicaSpecs.Launcher needs a container");
     }
     if worker.is_object() && !has_containers(&worker["template"]) {
-        return Plan::not_simulated("mpiReplicaSpecs.Worker needs a container");
+        return ReconcilePlan::not_simulated("mpiReplicaSpecs.Worker needs a container");
     }
     let mut status = job.status();
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if is_finished(&status) {
         let policy = policy["cleanPodPolicy"].as_str().unwrap_or("None");
         let cleaned = job.pods.iter().filter(|pod| match policy {
@@ -93,7 +93,7 @@ fn first_replica_index(job: &Observed<'_>) -> usize {
     usize::from(job.spec()["runLauncherAsWorker"] == true)
 }
 
-fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut Plan) {
+fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut ReconcilePlan) {
     let wanted = wanted_workers(worker);
     let first = first_replica_index(job);
     let surplus = job.pods.iter().filter(|pod| {
@@ -145,7 +145,7 @@ fn plan_launcher(
     launcher: &Value,
     worker: &Value,
     suspended: bool,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let name = launcher_name(job);
     let Some(existing) = job.jobs.iter().find(|j| j.name_any() == name) else {
@@ -253,7 +253,7 @@ fn progress(
     job: &Observed<'_>,
     conditions: &JobConditions<'_>,
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let name = launcher_name(job);
     let Some(launcher) = job.jobs.iter().find(|j| j.name_any() == name) else {

@@ -7,11 +7,16 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::super::observed::{Observed, parse_timestamp};
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use kueue_lab_controller_utils::pods::{is_deleting, is_terminal};
 
 /// Deletes pods of a finished job by `cleanPodPolicy`, and the job after its TTL.
-pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan: &mut Plan) {
+pub(super) fn clean_up(
+    job: &Observed<'_>,
+    policy: &Value,
+    status: &Value,
+    plan: &mut ReconcilePlan,
+) {
     let all = policy["cleanPodPolicy"] == "All";
     if all || policy["cleanPodPolicy"] == "Running" {
         let pods = job
@@ -33,7 +38,10 @@ pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan:
 }
 
 /// Plans the deletion of pods that are not being deleted.
-pub(super) fn delete_pods<'a>(pods: impl IntoIterator<Item = &'a Arc<Pod>>, plan: &mut Plan) {
+pub(super) fn delete_pods<'a>(
+    pods: impl IntoIterator<Item = &'a Arc<Pod>>,
+    plan: &mut ReconcilePlan,
+) {
     let alive = pods.into_iter().filter(|pod| !is_deleting(pod));
     plan.delete
         .extend(alive.map(|pod| ChildReference::of(pod.as_ref())));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{self, count, has_containers, label};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::{clean_up, delete_pods};
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
@@ -67,21 +67,23 @@ pub(super) fn py_torch_environment(replica: &Replica<'_>) -> Vec<(&'static str, 
 }
 
 /// Reconciles a job of that kind.
-pub(super) fn reconcile(kind: &TrainingJob, job: &Observed<'_>) -> Plan {
+pub(super) fn reconcile(kind: &TrainingJob, job: &Observed<'_>) -> ReconcilePlan {
     let spec = job.spec();
     let policy = &spec["runPolicy"];
     let specs = child_objects::fields(&spec[kind.specs]);
     for (replica_type, replicas) in specs {
         if !kind.replica_types.contains(&replica_type.as_str()) {
             let message = format!("{} has no replica type {replica_type}", kind.kind);
-            return Plan::not_simulated(message);
+            return ReconcilePlan::not_simulated(message);
         }
         if !has_containers(&replicas["template"]) {
-            return Plan::not_simulated(format!("replica type {replica_type} needs a container"));
+            return ReconcilePlan::not_simulated(format!(
+                "replica type {replica_type} needs a container"
+            ));
         }
     }
     let mut status = job.status();
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if is_finished(&status) {
         clean_up(job, policy, &status, &mut plan);
         plan.status = Some(status);
@@ -140,7 +142,7 @@ fn plan_replicas(
     job: &Observed<'_>,
     replica_type: &str,
     replicas: &Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) -> bool {
     let specs = &job.spec()[kind.specs];
     let total = child_objects::fields(specs)
@@ -257,7 +259,7 @@ fn progress(
     job: &Observed<'_>,
     conditions: &JobConditions<'_>,
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let spec = job.spec();
     let policy = &spec["runPolicy"];

@@ -1,11 +1,11 @@
 //! The kinds of the training operator, each as a [`TrainingJob`].
 
 use super::super::observed::Observed;
-use super::super::plan::Plan;
+use super::super::reconcile_plan::ReconcilePlan;
 use super::training_job::{self, TrainingJob};
 
 /// Reconciles a PyTorchJob.
-pub(in super::super) fn py_torch_job(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn py_torch_job(job: &Observed<'_>) -> ReconcilePlan {
     let kind = TrainingJob {
         kind: "PyTorchJob",
         operator: "pytorchjob-controller",
@@ -19,7 +19,7 @@ pub(in super::super) fn py_torch_job(job: &Observed<'_>) -> Plan {
 }
 
 /// Reconciles a TFJob.
-pub(in super::super) fn tf_job(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn tf_job(job: &Observed<'_>) -> ReconcilePlan {
     let kind = TrainingJob {
         kind: "TFJob",
         operator: "tfjob-controller",
@@ -33,7 +33,7 @@ pub(in super::super) fn tf_job(job: &Observed<'_>) -> Plan {
 }
 
 /// Reconciles an XGBoostJob.
-pub(in super::super) fn xg_boost_job(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn xg_boost_job(job: &Observed<'_>) -> ReconcilePlan {
     let kind = TrainingJob {
         kind: "XGBoostJob",
         operator: "xgboostjob-controller",
@@ -47,7 +47,7 @@ pub(in super::super) fn xg_boost_job(job: &Observed<'_>) -> Plan {
 }
 
 /// Reconciles a PaddleJob.
-pub(in super::super) fn paddle_job(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn paddle_job(job: &Observed<'_>) -> ReconcilePlan {
     let kind = TrainingJob {
         kind: "PaddleJob",
         operator: "paddlejob-controller",
@@ -61,7 +61,7 @@ pub(in super::super) fn paddle_job(job: &Observed<'_>) -> Plan {
 }
 
 /// Reconciles a JAXJob.
-pub(in super::super) fn jax_job(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn jax_job(job: &Observed<'_>) -> ReconcilePlan {
     let kind = TrainingJob {
         kind: "JAXJob",
         operator: "jaxjob-controller",

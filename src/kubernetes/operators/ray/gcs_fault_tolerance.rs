@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::child_objects::{self, label};
 use super::super::job_status;
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::ray_pods::{GROUP, HEAD_GROUP, NODE_TYPE, head_pod};
 use kueue_lab_controller_utils::pods::is_deleting;
 
@@ -102,7 +102,7 @@ fn environment(container: &mut Value) -> Option<&mut Vec<Value>> {
 }
 
 /// The plan of a RayCluster that gets the finalizer, or is deleted and has it. `None` in all other cases.
-pub(super) fn reconcile(cluster: &Observed<'_>) -> Option<Plan> {
+pub(super) fn reconcile(cluster: &Observed<'_>) -> Option<ReconcilePlan> {
     let has_finalizer = has_finalizer(cluster.object);
     let Some(deleted) = &cluster.object.metadata.deletion_timestamp else {
         // The cluster is started after the finalizer is added.
@@ -122,7 +122,7 @@ pub(super) fn reconcile(cluster: &Observed<'_>) -> Option<Plan> {
     if !is_enabled(cluster) {
         return finished();
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let alive = cluster.pods.iter().filter(|pod| !is_deleting(pod));
     plan.delete = alive.map(|pod| ChildReference::of(pod.as_ref())).collect();
     let mut pods = cluster.pods.iter();
@@ -149,7 +149,7 @@ pub(super) fn reconcile(cluster: &Observed<'_>) -> Option<Plan> {
 
 /// The plan of a RayService with GCS fault tolerance that gets the finalizer, or is deleted and has it. Without fault
 /// tolerance the RayClusters are left to the garbage collector.
-pub(super) fn reconcile_service(service: &Observed<'_>) -> Option<Plan> {
+pub(super) fn reconcile_service(service: &Observed<'_>) -> Option<ReconcilePlan> {
     let mut finalizers = service.object.finalizers().to_vec();
     let has_finalizer = finalizers.iter().any(|name| name == SERVICE_FINALIZER);
     if service.object.metadata.deletion_timestamp.is_none() {
@@ -166,16 +166,16 @@ pub(super) fn reconcile_service(service: &Observed<'_>) -> Option<Plan> {
         return Some(set_finalizers(service, &finalizers));
     }
     let alive = clusters.filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
-    Some(Plan {
+    Some(ReconcilePlan {
         delete: alive
             .map(|cluster| ChildReference::dynamic(cluster))
             .collect(),
-        ..Plan::default()
+        ..ReconcilePlan::default()
     })
 }
 
 /// The plan that replaces the finalizers of a RayCluster or RayService.
-fn set_finalizers(cluster: &Observed<'_>, finalizers: &[String]) -> Plan {
+fn set_finalizers(cluster: &Observed<'_>, finalizers: &[String]) -> ReconcilePlan {
     let types = cluster.object.types.clone().unwrap_or_default();
     let own = ChildReference {
         api_version: "ray.io/v1".into(),
@@ -186,9 +186,9 @@ fn set_finalizers(cluster: &Observed<'_>, finalizers: &[String]) -> Plan {
     // Optimistic lock: finalizers of others must not be lost.
     let version = cluster.object.resource_version();
     let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
-    Plan {
+    ReconcilePlan {
         patch: vec![(own, patch)],
-        ..Plan::default()
+        ..ReconcilePlan::default()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::child_objects::{self, count, has_containers, items, label};
 use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::DISABLE_HEAD_RESTART;
 use super::gcs_fault_tolerance;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
@@ -16,7 +16,7 @@ use kueue_lab_controller_utils::pods::{compare_active_pods, is_deleting, is_read
 use kueue_lab_quantity::Quantity;
 
 /// Reconciles a RayCluster.
-pub(in super::super) fn reconcile(cluster: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(cluster: &Observed<'_>) -> ReconcilePlan {
     if let Some(plan) = gcs_fault_tolerance::reconcile(cluster) {
         return plan;
     }
@@ -24,9 +24,11 @@ pub(in super::super) fn reconcile(cluster: &Observed<'_>) -> Plan {
     let groups = items(&spec["workerGroupSpecs"]);
     let mut templates = groups.iter().map(|g| &g["template"]);
     if !has_containers(&spec["headGroupSpec"]["template"]) || !templates.all(has_containers) {
-        return Plan::not_simulated("headGroupSpec and every worker group need a container");
+        return ReconcilePlan::not_simulated(
+            "headGroupSpec and every worker group need a container",
+        );
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if spec["suspend"] == true {
         plan.delete = alive(&cluster.pods)
             .map(|pod| ChildReference::of(pod.as_ref()))
@@ -49,7 +51,7 @@ fn alive(pods: &[Arc<Pod>]) -> impl Iterator<Item = &Arc<Pod>> {
     pods.iter().filter(|pod| !is_deleting(pod))
 }
 
-fn plan_head(cluster: &Observed<'_>, plan: &mut Plan) {
+fn plan_head(cluster: &Observed<'_>, plan: &mut ReconcilePlan) {
     if cluster.status()["head"]["serviceName"].is_null() {
         plan.create.push(ray_pods::head_service(cluster));
     }
@@ -81,7 +83,7 @@ fn desired_workers(group: &Value) -> usize {
     replicas.saturating_mul(count(&group["numOfHosts"], 1))
 }
 
-fn plan_group(cluster: &Observed<'_>, group: &Value, plan: &mut Plan) {
+fn plan_group(cluster: &Observed<'_>, group: &Value, plan: &mut ReconcilePlan) {
     let name = group["groupName"].as_str().unwrap_or_default();
     let named = items(&group["scaleStrategy"]["workersToDelete"]);
     let in_group = alive(&cluster.pods).filter(|pod| label(pod, GROUP) == Some(name));

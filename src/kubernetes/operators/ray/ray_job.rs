@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::child_objects::{count, has_containers};
 use super::super::job_status;
 use super::super::observed::{Observed, parse_timestamp};
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::{
     DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster,
     submitter,
@@ -23,7 +23,7 @@ use kueue_lab_controller_utils::event_recorder::NewEvent;
 const SUFFIX: usize = 5;
 
 /// Reconciles a RayJob.
-pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(job: &Observed<'_>) -> ReconcilePlan {
     let spec = job.spec();
     let mut status = job.status();
     let deployment = status["jobDeploymentStatus"]
@@ -36,7 +36,7 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
         status["jobDeploymentStatus"] = json!("ValidationFailed");
         status["reason"] = json!("ValidationFailed");
         status["message"] = json!(reason);
-        let mut plan = Plan::status(status);
+        let mut plan = ReconcilePlan::status(status);
         plan.events
             .push(NewEvent::warning("InvalidRayJobSpec", reason));
         return plan;
@@ -50,10 +50,10 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
         "Suspended" if spec["suspend"] != true => {
             status["jobStatus"] = json!("");
             status["jobDeploymentStatus"] = json!("");
-            Plan::status(status)
+            ReconcilePlan::status(status)
         }
         "Complete" | "Failed" => finished(job, &status),
-        _ => Plan::default(),
+        _ => ReconcilePlan::default(),
     }
 }
 
@@ -85,7 +85,7 @@ fn invalid(spec: &Value) -> Option<String> {
     Some(format!("The RayJob spec is invalid: {message}"))
 }
 
-fn start(job: &Observed<'_>, mut status: Value) -> Plan {
+fn start(job: &Observed<'_>, mut status: Value) -> ReconcilePlan {
     let spec = job.spec();
     let mode = spec["submissionMode"].as_str().unwrap_or_default();
     if mode != "InteractiveMode" && status["jobId"].as_str().is_none_or(str::is_empty) {
@@ -106,7 +106,7 @@ fn start(job: &Observed<'_>, mut status: Value) -> Plan {
     if let Some(fields) = status.as_object_mut() {
         fields.remove("endTime");
     }
-    Plan::status(status)
+    ReconcilePlan::status(status)
 }
 
 fn generated_name(job: &Observed<'_>) -> String {
@@ -117,7 +117,7 @@ fn generated_name(job: &Observed<'_>) -> String {
 fn cluster(
     job: &Observed<'_>,
     status: &Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) -> Option<std::sync::Arc<DynamicObject>> {
     let name = status["rayClusterName"].as_str().unwrap_or_default();
     let found = (job.lookup).find("RayCluster", &ObjectKey::new(job.namespace(), name));
@@ -209,12 +209,12 @@ fn end(job: &Observed<'_>, status: &mut Value) {
 fn with_cluster(
     job: &Observed<'_>,
     mut status: Value,
-    next: fn(&Observed<'_>, &DynamicObject, &mut Value, &mut Plan),
-) -> Plan {
+    next: fn(&Observed<'_>, &DynamicObject, &mut Value, &mut ReconcilePlan),
+) -> ReconcilePlan {
     if interrupted(job, &mut status) {
-        return Plan::status(status);
+        return ReconcilePlan::status(status);
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if let Some(left) = job.remaining_time(job.spec(), &status) {
         plan.requeue(left);
     }
@@ -229,7 +229,12 @@ fn with_cluster(
     plan
 }
 
-fn initializing(job: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, _: &mut Plan) {
+fn initializing(
+    job: &Observed<'_>,
+    cluster: &DynamicObject,
+    status: &mut Value,
+    _: &mut ReconcilePlan,
+) {
     let cluster_status = &cluster.data["status"];
     if ray_cluster::is_cluster_ready(cluster_status) {
         let service = cluster_status["head"]["serviceName"]
@@ -245,14 +250,14 @@ fn initializing(job: &Observed<'_>, cluster: &DynamicObject, status: &mut Value,
     }
 }
 
-fn waiting(job: &Observed<'_>, mut status: Value) -> Plan {
+fn waiting(job: &Observed<'_>, mut status: Value) -> ReconcilePlan {
     let Some(id) = job.spec()["jobId"].as_str().filter(|id| !id.is_empty()) else {
-        return Plan::default();
+        return ReconcilePlan::default();
     };
     status["jobId"] = json!(id);
     status["jobDeploymentStatus"] = json!("Running");
     status["jobStatus"] = json!("PENDING");
-    Plan::status(status)
+    ReconcilePlan::status(status)
 }
 
 /// The state of the submitted job.
@@ -263,7 +268,12 @@ enum Progress {
     Failed(String),
 }
 
-fn running(job: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, plan: &mut Plan) {
+fn running(
+    job: &Observed<'_>,
+    cluster: &DynamicObject,
+    status: &mut Value,
+    plan: &mut ReconcilePlan,
+) {
     let progress = match job.spec()["submissionMode"].as_str() {
         Some("SidecarMode") => sidecar_progress(job, cluster, plan),
         Some("HTTPMode" | "InteractiveMode") => entrypoint_progress(job, status, plan),
@@ -302,7 +312,11 @@ fn exit_message(code: i32) -> String {
 }
 
 /// The progress by the submitter Job, created if there is none.
-fn submitter_progress(job: &Observed<'_>, cluster: &DynamicObject, plan: &mut Plan) -> Progress {
+fn submitter_progress(
+    job: &Observed<'_>,
+    cluster: &DynamicObject,
+    plan: &mut ReconcilePlan,
+) -> Progress {
     let Some(submitter) = job.jobs.iter().find(|j| j.name_any() == job.name()) else {
         plan.create
             .push(submitter::submitter_job(job, &cluster.data["spec"]));
@@ -320,7 +334,11 @@ fn submitter_progress(job: &Observed<'_>, cluster: &DynamicObject, plan: &mut Pl
 }
 
 /// The progress by the submitter container of the head pod.
-fn sidecar_progress(job: &Observed<'_>, cluster: &DynamicObject, plan: &mut Plan) -> Progress {
+fn sidecar_progress(
+    job: &Observed<'_>,
+    cluster: &DynamicObject,
+    plan: &mut ReconcilePlan,
+) -> Progress {
     let name = cluster.data["status"]["head"]["podName"]
         .as_str()
         .unwrap_or_default();
@@ -345,7 +363,7 @@ fn exit_code(pod: &Pod, container: &str) -> Option<i32> {
 }
 
 /// The progress without a submitter: the entrypoint runs on the cluster as long as it would.
-fn entrypoint_progress(job: &Observed<'_>, status: &Value, plan: &mut Plan) -> Progress {
+fn entrypoint_progress(job: &Observed<'_>, status: &Value, plan: &mut ReconcilePlan) -> Progress {
     let Some((time, code)) = submitter::entrypoint_end(job) else {
         return Progress::Running;
     };
@@ -362,8 +380,8 @@ fn entrypoint_progress(job: &Observed<'_>, status: &Value, plan: &mut Plan) -> P
 }
 
 /// Deletes cluster and submitter, then resets the status.
-fn stopping(job: &Observed<'_>, mut status: Value) -> Plan {
-    let mut plan = Plan::default();
+fn stopping(job: &Observed<'_>, mut status: Value) -> ReconcilePlan {
+    let mut plan = ReconcilePlan::default();
     for cluster in job.children_of_kind("RayCluster") {
         plan.delete.push(ChildReference::dynamic(cluster));
     }
@@ -382,7 +400,7 @@ fn stopping(job: &Observed<'_>, mut status: Value) -> Plan {
         }
         status["jobStatus"] = json!("PENDING");
         status["jobDeploymentStatus"] = json!("Suspended");
-        return Plan::status(status);
+        return ReconcilePlan::status(status);
     }
     if let Some(fields) = status.as_object_mut() {
         for field in [
@@ -400,12 +418,12 @@ fn stopping(job: &Observed<'_>, mut status: Value) -> Plan {
     }
     status["jobStatus"] = json!("");
     status["jobDeploymentStatus"] = json!(if suspending { "Suspended" } else { "" });
-    Plan::status(status)
+    ReconcilePlan::status(status)
 }
 
 /// Deletes the cluster of a finished RayJob after its TTL.
-fn finished(job: &Observed<'_>, status: &Value) -> Plan {
-    let mut plan = Plan::default();
+fn finished(job: &Observed<'_>, status: &Value) -> ReconcilePlan {
+    let mut plan = ReconcilePlan::default();
     let spec = job.spec();
     if spec["deletionStrategy"].is_object() {
         plan.warn_not_simulated("deletionStrategy has no effect");

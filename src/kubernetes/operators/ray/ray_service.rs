@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::super::child_objects::has_containers;
 use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::gcs_fault_tolerance;
 use super::{ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster};
 
 /// Reconciles a RayService.
-pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(service: &Observed<'_>) -> ReconcilePlan {
     if let Some(plan) = gcs_fault_tolerance::reconcile_service(service) {
         return plan;
     }
     let spec = service.spec();
     if !has_containers(&spec["rayClusterConfig"]["headGroupSpec"]["template"]) {
-        return Plan::not_simulated("rayClusterConfig.headGroupSpec needs a container");
+        return ReconcilePlan::not_simulated("rayClusterConfig.headGroupSpec needs a container");
     }
     let mut status = service.status();
     status["observedGeneration"] = json!(service.object.metadata.generation);
@@ -51,7 +51,7 @@ pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
             "RayService is initializing",
         );
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     let named = |field: &str| {
         let name = status[field]["rayClusterName"].as_str().unwrap_or_default();
         (!name.is_empty()).then(|| name.to_owned())
@@ -61,7 +61,7 @@ pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
         None => {
             let name = format!("{}-{}", service.name(), service.entropy.suffix(5));
             status["pendingServiceStatus"] = json!({"rayClusterName": name});
-            return Plan::status(status);
+            return ReconcilePlan::status(status);
         }
     };
     match service.child("RayCluster", &name) {
@@ -73,7 +73,12 @@ pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
 }
 
 /// Updates cluster and status.
-fn follow(service: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, plan: &mut Plan) {
+fn follow(
+    service: &Observed<'_>,
+    cluster: &DynamicObject,
+    status: &mut Value,
+    plan: &mut ReconcilePlan,
+) {
     let (wanted, actual) = (&service.spec()["rayClusterConfig"], &cluster.data["spec"]);
     if wanted["suspend"] == true
         || actual["suspend"] == true
@@ -195,8 +200,8 @@ fn services(service: &Observed<'_>, cluster: &DynamicObject) -> [Value; 2] {
 }
 
 /// Deletes all clusters, then reports Suspended.
-fn suspend(service: &Observed<'_>, mut status: Value) -> Plan {
-    let mut plan = Plan::default();
+fn suspend(service: &Observed<'_>, mut status: Value) -> ReconcilePlan {
+    let mut plan = ReconcilePlan::default();
     let clusters = service.children_of_kind("RayCluster");
     plan.delete = clusters.map(|c| ChildReference::dynamic(c)).collect();
     let gone = plan.delete.is_empty();

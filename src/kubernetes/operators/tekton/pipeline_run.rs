@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{copy_entries, copy_fields, items, metadata_of, set_labels};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::super::substitution::{Variables, substitute};
 use super::pipeline::{PipelineTask, is_selected, tasks};
 use super::run_status::{
@@ -23,19 +23,19 @@ use kueue_lab_controller_utils::event_recorder::NewEvent;
 const RESOLUTION_RETRY: Duration = Duration::from_millis(500);
 
 /// Reconciles a PipelineRun.
-pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(run: &Observed<'_>) -> ReconcilePlan {
     let spec = run.spec();
     let mut status = run.status();
     if outcome(&status).is_some() {
-        return Plan::default();
+        return ReconcilePlan::default();
     }
     let name = run.name();
     if spec["status"] == "PipelineRunPending" {
         let message = format!("PipelineRun {name:?} is pending");
         set_running(run, &mut status, "PipelineRunPending", &message);
-        return Plan::status(status);
+        return ReconcilePlan::status(status);
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if status["startTime"].is_null() {
         set_running(run, &mut status, "Started", "");
         plan.events.push(NewEvent::normal("Started", ""));
@@ -44,7 +44,9 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
     let Some(pipeline) = pipeline(run) else {
         let reference = &spec["pipelineRef"];
         if !reference["resolver"].is_null() || !reference["bundle"].is_null() {
-            return Plan::not_simulated("pipelineRef.resolver: the PipelineRun is not run");
+            return ReconcilePlan::not_simulated(
+                "pipelineRef.resolver: the PipelineRun is not run",
+            );
         }
         if may_be_resolved(run) {
             plan.requeue(RESOLUTION_RETRY);
@@ -78,7 +80,9 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
     }
     let all = tasks(&pipeline);
     if let Some((task, what)) = all.iter().find_map(|t| Some((t.name, t.unsupported()?))) {
-        return Plan::not_simulated(format!("task {task}: {what}: the PipelineRun is not run"));
+        return ReconcilePlan::not_simulated(format!(
+            "task {task}: {what}: the PipelineRun is not run"
+        ));
     }
     progress(run, &pipeline, &all, &mut status, &mut plan);
     plan.status = Some(status);
@@ -86,7 +90,7 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
 }
 
 /// Fails the run.
-fn fail(run: &Observed<'_>, status: &mut Value, plan: &mut Plan, why: (&str, &str)) {
+fn fail(run: &Observed<'_>, status: &mut Value, plan: &mut ReconcilePlan, why: (&str, &str)) {
     finish(run, status, false, why);
     plan.events.push(NewEvent::warning("Failed", why.1));
     plan.requeue_after = None;
@@ -134,7 +138,7 @@ fn progress(
     pipeline: &Value,
     definitions: &[PipelineTask<'_>],
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let (spec, name) = (run.spec(), run.name());
     let mut variables = parameters::variables(&pipeline["params"], &spec["params"]);
@@ -221,7 +225,7 @@ fn timeout(spec: &Value) -> String {
 }
 
 /// Cancels the TaskRuns that have not finished; those of `finally` only with `all`.
-fn cancel(tasks: &[Task<'_>], all: bool, plan: &mut Plan) {
+fn cancel(tasks: &[Task<'_>], all: bool, plan: &mut ReconcilePlan) {
     for task in tasks
         .iter()
         .filter(|t| t.state == TaskState::Running && (all || !t.definition.finally))
@@ -392,7 +396,7 @@ fn summarize(
     tasks: &[Task<'_>],
     requested: &str,
     status: &mut Value,
-    plan: &mut Plan,
+    plan: &mut ReconcilePlan,
 ) {
     let number = |state: TaskState| tasks.iter().filter(|t| t.state == state).count();
     let (succeeded, failed) = (number(TaskState::Succeeded), number(TaskState::Failed));

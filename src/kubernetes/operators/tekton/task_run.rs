@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::child_objects::{count, fields, items, text_of};
 use super::super::observed::Observed;
-use super::super::plan::{ChildReference, Plan};
+use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::super::substitution::substitute;
 use super::run_status::{finish, may_be_resolved, outcome, remaining_time, set_running, start};
 use super::task_pod::task_pod;
@@ -26,13 +26,13 @@ const RESOLUTION_RETRY: Duration = Duration::from_millis(500);
 const MAX_DEADLINE: i64 = i32::MAX as i64;
 
 /// Reconciles a TaskRun.
-pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
+pub(in super::super) fn reconcile(run: &Observed<'_>) -> ReconcilePlan {
     let spec = run.spec();
     let mut status = run.status();
     if outcome(&status).is_some() {
-        return Plan::default();
+        return ReconcilePlan::default();
     }
-    let mut plan = Plan::default();
+    let mut plan = ReconcilePlan::default();
     if status["startTime"].is_null() {
         set_running(run, &mut status, "Started", "");
         plan.events.push(NewEvent::normal("Started", ""));
@@ -158,7 +158,12 @@ fn task(run: &Observed<'_>) -> Result<Value, TaskResolutionError> {
 }
 
 /// Ends the TaskRun before its pod does, and deletes the pod.
-fn stop(run: &Observed<'_>, mut status: Value, mut plan: Plan, why: (&str, &str)) -> Plan {
+fn stop(
+    run: &Observed<'_>,
+    mut status: Value,
+    mut plan: ReconcilePlan,
+    why: (&str, &str),
+) -> ReconcilePlan {
     finish(run, &mut status, false, why);
     let pods = run
         .pods
@@ -172,7 +177,7 @@ fn stop(run: &Observed<'_>, mut status: Value, mut plan: Plan, why: (&str, &str)
 }
 
 /// Creates the pod of the current attempt, or copies its state.
-fn follow(run: &Observed<'_>, task: &Value, status: &mut Value, plan: &mut Plan) {
+fn follow(run: &Observed<'_>, task: &Value, status: &mut Value, plan: &mut ReconcilePlan) {
     let retries = items(&status["retriesStatus"]).len();
     let name = match retries {
         0 => format!("{}-pod", run.name()),
@@ -212,7 +217,7 @@ fn follow(run: &Observed<'_>, task: &Value, status: &mut Value, plan: &mut Plan)
 const RUNNING: &str = "Not all Steps in the Task have finished executing";
 
 /// Parts of the spec without effect.
-fn warn(task: &Value, plan: &mut Plan) {
+fn warn(task: &Value, plan: &mut ReconcilePlan) {
     let steps = task["steps"].to_string();
     if steps.contains("$(tasks.") {
         plan.warn_not_simulated("results of tasks have no values");
@@ -220,7 +225,13 @@ fn warn(task: &Value, plan: &mut Plan) {
 }
 
 /// The pod has failed: the next attempt, or the end.
-fn failed(run: &Observed<'_>, pod: &Pod, retries: usize, status: &mut Value, plan: &mut Plan) {
+fn failed(
+    run: &Observed<'_>,
+    pod: &Pod,
+    retries: usize,
+    status: &mut Value,
+    plan: &mut ReconcilePlan,
+) {
     let (reason, message) = failure(pod);
     if retries < count(&run.spec()["retries"], 0) {
         let mut old = status.clone();

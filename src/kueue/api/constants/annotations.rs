@@ -88,9 +88,6 @@ pub const COMPONENT_WORKLOAD_INDEX_ANNOTATION: &str = "kueue.x-k8s.io/component-
 pub const SAFE_TO_FORCEFULLY_DELETE_ANNOTATION: &str = "kueue.x-k8s.io/safe-to-forcefully-delete";
 /// The value of [`SAFE_TO_FORCEFULLY_DELETE_ANNOTATION`] that permits forced deletion.
 pub const SAFE_TO_FORCEFULLY_DELETE_VALUE: &str = "true";
-/// On RayClusters: replicas of each pod set at the construction of the Workload.
-pub const RAY_CLUSTER_REPLICA_SIZES_ANNOTATION: &str =
-    "kueue.x-k8s.io/raycluster-podset-replica-sizes";
 /// On Workloads: generation of the RayCluster they were constructed from.
 pub const RAY_CLUSTER_GENERATION_ANNOTATION: &str = "kueue.x-k8s.io/raycluster-generation";
 /// On objects in worker clusters: UID of the original.

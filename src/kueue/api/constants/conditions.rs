@@ -38,8 +38,6 @@ pub mod active {
     pub const CLUSTER_QUEUE_DOES_NOT_EXIST: &str = "ClusterQueueDoesNotExist";
     /// AdmissionCheck: its parameters are not a valid reference.
     pub const BAD_PARAMETERS_REF: &str = "BadParametersRef";
-    /// MultiKueue AdmissionCheck: its config names clusters that do not exist.
-    pub const BAD_CONFIG: &str = "BadConfig";
     /// MultiKueue AdmissionCheck: no cluster is active.
     pub const NO_USABLE_CLUSTERS: &str = "NoUsableClusters";
     /// MultiKueue AdmissionCheck: only some clusters are active.

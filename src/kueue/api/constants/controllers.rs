@@ -17,8 +17,6 @@ pub const ADMISSION_MANAGER: &str = "kueue-admission";
 pub const JOB_CONTROLLER: &str = "kueue-job-controller";
 /// Field manager and event source of the workload controller.
 pub const WORKLOAD_CONTROLLER: &str = "kueue-workload-controller";
-/// Event source of the controller that force deletes stuck pods.
-pub const POD_TERMINATION_CONTROLLER: &str = "kueue-pod-termination-controller";
 /// Field manager of `status.reclaimablePods`.
 pub const RECLAIMABLE_PODS_MANAGER: &str = "kueue-reclaimable-pods";
 /// Manager of Kueue's entry in the runtime patches of a TrainJob.

@@ -62,8 +62,6 @@ pub mod event {
     pub const MULTI_KUEUE: &str = "MultiKueue";
     /// Pod: terminated because it cannot run on its node.
     pub const POD_TERMINATED_BY_KUEUE: &str = "PodTerminatedByKueue";
-    /// Pod: force deleted because it was stuck in termination.
-    pub const KUEUE_FORCEFULLY_DELETED: &str = "KueueForcefullyDeleted";
     /// Workload: a variant was created.
     pub const CREATED_VARIANT: &str = "CreatedVariant";
     /// Workload: a variant was deleted.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use kueue_lab_engine::cycle::{Action, ActionKind};
 use kueue_lab_engine::status::StatusChange;
-use kueue_lab_preemption_loops::{LoopDetector, SchedulingLoop};
+use kueue_lab_preemption_loops::{DetectedLoop, LoopDetector};
 
 /// Logs each loop of scheduling attempts once, on detection.
 #[derive(Debug, Default)]
@@ -29,14 +29,14 @@ impl LoopWarnings {
     }
 
     /// The loops at a time.
-    pub(crate) fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
+    pub(crate) fn loops(&self, now: Timestamp) -> Vec<DetectedLoop> {
         self.0.lock().detector.loops(now)
     }
 }
 
 impl State {
     /// Records the status update of an action; returns new loops.
-    fn record_action(&mut self, action: &Action, now: Timestamp) -> Vec<SchedulingLoop> {
+    fn record_action(&mut self, action: &Action, now: Timestamp) -> Vec<DetectedLoop> {
         let uid = action.uid.as_str();
         self.detector.record_name(uid, &action.workload.to_string());
         let may_loop = match (&action.kind, &action.preemptor, &action.change) {
@@ -56,7 +56,7 @@ impl State {
         let loops = self.detector.loops(now);
         let before = std::mem::take(&mut self.logged);
         self.logged = loops.iter().map(|l| l.uids.clone()).collect();
-        let is_new = |found: &SchedulingLoop| !before.contains(&found.uids);
+        let is_new = |found: &DetectedLoop| !before.contains(&found.uids);
         loops.into_iter().filter(is_new).collect()
     }
 }

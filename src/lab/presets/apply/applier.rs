@@ -17,7 +17,7 @@ use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
 use crate::references;
 use crate::unmanaged_objects::UnmanagedObjects;
-use crate::{Finding, Manifest, ObjectKey, ObjectWrite, Plan};
+use crate::{ApplyDiff, Finding, Manifest, ObjectKey, ObjectWrite};
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 
 /// The counts and warnings of a successful run.

@@ -4,7 +4,7 @@ use super::applier::{Applier, ApplyOutcome};
 use crate::api_client::RequestError;
 use crate::namespace_contents;
 use crate::preset_label::is_managed;
-use crate::{Finding, ObjectKey, ObjectWrite, Plan};
+use crate::{ApplyDiff, Finding, ObjectKey, ObjectWrite};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::v1beta2::API_VERSION;
 

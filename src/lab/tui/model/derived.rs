@@ -11,7 +11,7 @@ use super::meta::{Requests, add_requests};
 use super::workload::{WorkloadRow, WorkloadState};
 use super::{ClusterData, ObjectKey, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::DetectedLoop;
 
 /// The position of a pending workload in its ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) struct DerivedData {
     /// Totals for the header.
     pub totals: Totals,
     /// Loops of scheduling attempts.
-    pub loops: Vec<SchedulingLoop>,
+    pub loops: Vec<DetectedLoop>,
     positions: HashMap<ObjectKey, QueuePosition>,
     head_workloads: BTreeMap<String, ObjectKey>,
     pending_workloads: BTreeMap<String, Vec<ObjectKey>>,
@@ -157,7 +157,7 @@ impl DerivedData {
     }
 
     /// The loop of scheduling attempts of a Workload, by UID.
-    pub(crate) fn loop_of(&self, uid: &str) -> Option<&SchedulingLoop> {
+    pub(crate) fn loop_of(&self, uid: &str) -> Option<&DetectedLoop> {
         self.loops.iter().find(|found| found.involves(uid))
     }
 
@@ -166,7 +166,7 @@ impl DerivedData {
         &'a self,
         data: &'a ClusterData,
         cluster_queue: &'a str,
-    ) -> impl Iterator<Item = &'a SchedulingLoop> {
+    ) -> impl Iterator<Item = &'a DetectedLoop> {
         let is_queued = move |name: &String| {
             let (namespace, name) = name.split_once('/').unwrap_or_default();
             let wl = data.workloads.get(&ObjectKey::new(namespace, name));

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use crate::config::TuiConfig;
 use crate::glyphs::{ASCII, UNICODE, utf8_locale};
 use crate::msg::{Cmd, Msg};
-use crate::screen::Screen;
 use crate::state::{Env, Severity, State};
+use crate::terminal::Screen;
 use crate::theme::Theme;
 use crate::update::{refresh, update};
-use crate::{view, watch};
+use crate::{screen, watch};
 
 /// The capacity of the message channel.
 const MESSAGE_BUFFER: usize = 1024;
@@ -141,7 +141,7 @@ impl<'a> App<'a> {
         refresh(&mut self.state);
         let ui = &self.state.ui;
         let mut frame = Buffer::empty(Rect::new(0, 0, ui.width, ui.height));
-        let cursor = view::draw(&self.state, &mut frame);
+        let cursor = screen::draw(&self.state, &mut frame);
         screen.show(frame, cursor);
     }
 

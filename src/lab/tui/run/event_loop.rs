@@ -14,8 +14,8 @@ use super::terminal_input::terminal_events;
 use crate::config::{Exit, TuiConfig, TuiError};
 use crate::input::Key;
 use crate::msg::Msg;
-use crate::screen::Screen;
 use crate::state::Severity;
+use crate::terminal::Screen;
 
 /// The most messages handled in one turn of the loop.
 const MAX_BATCH: usize = 512;

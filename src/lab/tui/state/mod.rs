@@ -2,7 +2,7 @@
 //! interface. [`update`] changes it, [`view`] draws it.
 //!
 //! [`update`]: mod@crate::update
-//! [`view`]: mod@crate::view
+//! [`view`]: mod@crate::screen
 
 mod action_id;
 mod app_state;

@@ -4,8 +4,8 @@ use crate::actions::{self, navigation};
 use crate::input::{Key, Target};
 use crate::keymap;
 use crate::msg::Cmd;
+use crate::screen::layout::{self, ClickTarget};
 use crate::state::{ActionId, State};
-use crate::view::layout::{self, ClickTarget};
 
 use super::dispatch::dispatch;
 use super::{dialog, prompt};

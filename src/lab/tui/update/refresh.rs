@@ -3,8 +3,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::screen::{layout, page};
 use crate::state::{PageContent, PageKind, State, ViewId};
-use crate::view::{layout, page};
 use crate::views;
 
 /// Refreshes what follows from the state.

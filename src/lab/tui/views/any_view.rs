@@ -7,8 +7,8 @@ use ratatui::layout::Rect;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo};
 use crate::model::{ObjectKey, ObjectRef};
 use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
-use crate::widget::table::ListArea;
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::table::ListArea;
+use crate::widgets::{Canvas, PageBuilder};
 
 /// [`View`] over [`RowId`]; rows of another view have no details, object or relations.
 pub(crate) trait AnyView: Sync {

@@ -12,9 +12,9 @@ use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::widget::format::short_kind;
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::format::short_kind;
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 7] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),

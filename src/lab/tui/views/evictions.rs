@@ -13,9 +13,9 @@ use crate::model::{Kind, ObjectKey, ObjectRef};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::widget::format::requests_text;
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::format::requests_text;
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),

@@ -12,8 +12,8 @@ use crate::model::{Kind, ManagedJobRef, ObjectKey, ObjectRef};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, human_duration};
 use crate::theme::Role;
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 8] = [
     Column::new("ID", 2, 5, 0).right().no_truncate(),

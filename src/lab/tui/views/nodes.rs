@@ -13,8 +13,8 @@ use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, DeviceSlot, PageBuilder, device_slots, usage_bar};
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, DeviceSlot, PageBuilder, device_slots, usage_bar};
 
 const COLUMNS: [Column; 8] = [
     Column::new("NODE", 12, 40, 0).name().sort_by(SortBy::Name),

@@ -10,8 +10,8 @@ use crate::input::{Binding, key};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 4] = [
     Column::new("PRESET", 12, 40, 0)

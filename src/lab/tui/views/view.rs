@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 use super::{RowQuery, ViewInfo};
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
-use crate::widget::table::ListArea;
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::table::ListArea;
+use crate::widgets::{Canvas, PageBuilder};
 
 /// A list with its own tab.
 pub(crate) trait View: Sync + 'static {

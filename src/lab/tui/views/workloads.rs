@@ -16,9 +16,9 @@ use crate::model::{
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::text::age;
 use crate::theme::Role;
-use crate::widget::format::{reason_spans, state_role};
-use crate::widget::table::{self, Cell, Column, ListArea};
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::format::{reason_spans, state_role};
+use crate::widgets::table::{self, Cell, Column, ListArea};
+use crate::widgets::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 11] = [
     Column::new("NS", 7, 16, 7).name(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::condition::Condition;
 use super::sync::is_definition;
-use crate::endpoints::deletion_plan::DeletionPlan;
+use crate::endpoints::deletion_effect::DeletionEffect;
 use crate::endpoints::graceful_deletion;
 use crate::endpoints::request_context::RequestContext;
 use kueue_lab_apimachinery::object_meta;
@@ -12,7 +12,7 @@ use kueue_lab_apimachinery::object_meta;
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Plans the first deletion of a CustomResourceDefinition; `None` for other kinds.
-pub(crate) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionPlan> {
+pub(crate) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionEffect> {
     if !is_definition(&call.served) || object_meta::is_terminating(old) {
         return None;
     }
@@ -34,5 +34,5 @@ pub(crate) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<De
                 .into(),
     };
     pending.set(&mut new["status"], &object_meta::metav1_time(now));
-    Some(DeletionPlan::MarkTerminating(new))
+    Some(DeletionEffect::MarkTerminating(new))
 }

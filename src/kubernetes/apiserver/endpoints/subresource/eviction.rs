@@ -20,6 +20,7 @@ use crate::storage::{CommitError, Object};
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
 use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_json::ValueExt;
 
 const EVICTION_BLOCKED_MESSAGE: &str =
@@ -112,7 +113,7 @@ fn find_pdb(call: &RequestContext<'_>, pod: &Value) -> Result<Option<StoredPdb>,
     if covering.next().is_some() {
         return Err(ApiError::new(
             500,
-            "",
+            StatusReason::Unknown,
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
         ));
     }
@@ -187,7 +188,7 @@ fn check_and_decrement(budget: &Value, pod: &str, now: Timestamp) -> Result<Valu
 }
 
 fn too_many_requests(cause: &str, retry_after: Option<i64>) -> ApiError {
-    let mut error = ApiError::new(429, "TooManyRequests", EVICTION_BLOCKED_MESSAGE);
+    let mut error = ApiError::new(429, StatusReason::TooManyRequests, EVICTION_BLOCKED_MESSAGE);
     error.details = json!({"causes": [{"reason": "DisruptionBudget", "message": cause}]});
     if let Some(seconds) = retry_after {
         error.details["retryAfterSeconds"] = seconds.into();

@@ -20,6 +20,7 @@ use crate::plugins::PodConnection;
 use crate::registry::object_reader::ObjectReader;
 use crate::service_client::service_resolver;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_http::connect_tls_insecure;
 use kueue_lab_json::ValueExt;
 use kueue_lab_streaming::is_upgrade_request;
@@ -109,7 +110,7 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
 
 fn unreachable(error: String) -> ApiError {
     let message = format!("error trying to reach service: {error}");
-    ApiError::new(503, "ServiceUnavailable", message)
+    ApiError::new(503, StatusReason::ServiceUnavailable, message)
 }
 
 /// Connects to the target of a request.
@@ -278,7 +279,7 @@ fn service_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
                 .find(|port| port.at("/port").as_u64() == Some(number));
             let known = known.ok_or_else(|| {
                 let message = format!("no service port {number} found for service {name:?}");
-                ApiError::new(503, "ServiceUnavailable", message)
+                ApiError::new(503, StatusReason::ServiceUnavailable, message)
             })?;
             known.text("/name").to_owned()
         }
@@ -290,7 +291,11 @@ fn service_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
     let index = (call.core.entropy.unit() * endpoints.len() as f64) as usize;
     let Some(endpoint) = endpoints.get(index) else {
         let message = format!("no endpoints available for service {id:?}");
-        return Err(ApiError::new(503, "ServiceUnavailable", message));
+        return Err(ApiError::new(
+            503,
+            StatusReason::ServiceUnavailable,
+            message,
+        ));
     };
     Ok(Location {
         is_tls: scheme == "https",

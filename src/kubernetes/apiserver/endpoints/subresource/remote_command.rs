@@ -15,6 +15,7 @@ use crate::plugins::{ContainerReference, ExecCommand, PodReference, StreamOption
 use crate::server_state::ServerState;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_json::ValueExt;
 use kueue_lab_streaming::{
     HandshakeError, Session, SessionLimits, is_upgrade_request, port_forward, remote_command,
@@ -95,7 +96,7 @@ fn upgraded(response: Result<http::Response<()>, HandshakeError>) -> ApiResponse
 fn no_kubelet() -> ApiError {
     ApiError::new(
         501,
-        "NotImplemented",
+        StatusReason::NotImplemented,
         "containers do not run on this cluster, so there is nothing to connect to",
     )
 }
@@ -169,7 +170,7 @@ pub(in crate::endpoints) fn open_session(
     let permit = core.sessions.acquire(&user.name);
     let permit = permit.ok_or_else(|| {
         let message = "too many streaming sessions are open, please try again later";
-        ApiError::new(429, "TooManyRequests", message)
+        ApiError::new(429, StatusReason::TooManyRequests, message)
     })?;
     let stop = head.extensions.get::<CancellationToken>().cloned();
     Session::new(head, permit, stop.unwrap_or_default()).ok_or_else(required)

@@ -4,7 +4,7 @@ use crate::model::event::EventRow;
 use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// Writes the details of an Event.
 pub(crate) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {

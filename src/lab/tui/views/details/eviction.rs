@@ -4,8 +4,8 @@ use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
-use crate::widget::PageBuilder;
-use crate::widget::format::requests_text;
+use crate::widgets::PageBuilder;
+use crate::widgets::format::requests_text;
 
 /// Writes the details of an eviction.
 pub(crate) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {

@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::text::{age, human_duration};
 use crate::theme::Role;
 use crate::views::jobs::status_role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// The most Pods and Events listed.
 const MAX_ROWS: usize = 60;

@@ -8,8 +8,8 @@ use crate::model::pod::PodRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text};
 use crate::theme::Role;
-use crate::widget::format::requests_text;
-use crate::widget::{PageBuilder, TableCell};
+use crate::widgets::format::requests_text;
+use crate::widgets::{PageBuilder, TableCell};
 
 /// The most devices drawn one by one.
 const MAX_DEVICES: usize = 64;

@@ -4,7 +4,7 @@ use crate::backend::PresetState;
 use crate::state::{State, requires};
 use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// The most lines of a plan.
 const MAX_PLAN_LINES: usize = 500;

@@ -7,8 +7,8 @@ use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, amount_text};
 use crate::theme::Role;
-use crate::widget::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
-use crate::widget::{PageBuilder, TableCell};
+use crate::widgets::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
+use crate::widgets::{PageBuilder, TableCell};
 use kueue_lab_api::constants::ACTIVE;
 
 /// Writes the details of a ClusterQueue: status, quota, policies, pending workloads, reserving workloads.

@@ -10,7 +10,7 @@ use crate::model::workload::WorkloadRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
-use crate::widget::{PageBuilder, TableCell};
+use crate::widgets::{PageBuilder, TableCell};
 
 /// Writes the quota of each requested resource in each flavor, and whether the request fits.
 pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {

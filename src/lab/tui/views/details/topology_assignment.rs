@@ -2,7 +2,7 @@
 
 use crate::model::workload::WorkloadRow;
 use crate::theme::Role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// Writes the topology assignment of each pod set that has one.
 pub(super) fn write(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {

@@ -8,8 +8,8 @@ use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, clock_time, human_duration};
 use crate::theme::Role;
-use crate::widget::PageBuilder;
-use crate::widget::format::{flavors_text, requests_text, state_role};
+use crate::widgets::PageBuilder;
+use crate::widgets::format::{flavors_text, requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the details of a Workload.

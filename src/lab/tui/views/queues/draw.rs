@@ -10,9 +10,9 @@ use crate::model::queues::{FlavorResource, WorkloadCounts};
 use crate::state::{State, TypedList};
 use crate::text::{pad, truncate_middle};
 use crate::theme::Role;
-use crate::widget::format::{cluster_queue_status, local_queue_status, share_text};
-use crate::widget::table::ListArea;
-use crate::widget::{Canvas, quota_bar, quota_status_text, spans_width};
+use crate::widgets::format::{cluster_queue_status, local_queue_status, share_text};
+use crate::widgets::table::ListArea;
+use crate::widgets::{Canvas, quota_bar, quota_status_text, spans_width};
 
 /// Columns of a count.
 const COUNT: usize = 5;

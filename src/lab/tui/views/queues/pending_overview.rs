@@ -7,8 +7,8 @@ use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::state::{State, only_demo, requires};
 use crate::text::{clock_time, pad, sanitize, truncate_middle};
 use crate::theme::Role;
-use crate::widget::Canvas;
-use crate::widget::format::reason_spans;
+use crate::widgets::Canvas;
+use crate::widgets::format::reason_spans;
 
 /// The minimum lines.
 const MIN_HEIGHT: u16 = 6;

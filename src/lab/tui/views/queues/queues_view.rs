@@ -14,8 +14,8 @@ use crate::state::{ActionId, ListState, State, TypedList, UnavailableReason, Vie
 use crate::views::details::queue;
 use crate::views::name_pattern::any_name_pattern;
 use crate::views::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
-use crate::widget::table::ListArea;
-use crate::widget::{Canvas, PageBuilder};
+use crate::widgets::table::ListArea;
+use crate::widgets::{Canvas, PageBuilder};
 use kueue_lab_api::constants::ACTIVE;
 
 /// A row of the tree.

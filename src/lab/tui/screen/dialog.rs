@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::state::{Confirmation, Dialog, Menu, OnConfirm, SubmitForm};
 use crate::text::{width, wrap};
 use crate::theme::Role;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// Draws the open dialog.
 pub(super) fn draw(dialog: &Dialog, all: Rect, canvas: &mut Canvas<'_>) {

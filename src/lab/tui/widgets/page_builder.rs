@@ -8,7 +8,7 @@ use crate::model::condition::Conditions;
 use crate::state::State;
 use crate::text::{clock_time, pad, sanitize, width, wrap};
 use crate::theme::Role;
-use kueue_lab_preemption_loops::SchedulingLoop;
+use kueue_lab_preemption_loops::DetectedLoop;
 
 /// Columns of a label.
 const LABEL_WIDTH: usize = 13;
@@ -75,7 +75,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Adds a loop of scheduling attempts.
-    pub(crate) fn scheduling_loop(&mut self, found: &SchedulingLoop) {
+    pub(crate) fn scheduling_loop(&mut self, found: &DetectedLoop) {
         self.field("Loop", &found.to_string(), Role::Error);
         self.field("", found.remedy(), Role::Dim);
     }

@@ -8,10 +8,10 @@ use crate::keymap;
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// Draws the hints of available actions, as many as fit.
-pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::screen) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

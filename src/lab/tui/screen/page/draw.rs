@@ -6,7 +6,7 @@ use crate::state::{Page, PageContent, PageKind};
 use crate::text::{width, wrap};
 use crate::theme::Role;
 use crate::views;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// The title of a page.
 fn title(page: &Page) -> String {
@@ -22,7 +22,7 @@ fn title(page: &Page) -> String {
 }
 
 /// Draws the title and the visible lines of a page.
-pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::screen) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
     let total = page.content.line_count();
     let mut shown = format!(" {} ", title(page));
     if total > page.height && page.height > 0 {

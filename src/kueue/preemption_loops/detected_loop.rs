@@ -1,4 +1,4 @@
-//! [`SchedulingLoop`]: a detected loop, and its text.
+//! [`DetectedLoop`]: a detected loop, and its text.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum LoopKind {
 
 /// A loop of scheduling attempts that does not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchedulingLoop {
+pub struct DetectedLoop {
     /// The kind.
     pub kind: LoopKind,
     /// The UIDs of the Workloads.
@@ -32,7 +32,7 @@ pub struct SchedulingLoop {
     pub last: Timestamp,
 }
 
-impl SchedulingLoop {
+impl DetectedLoop {
     /// Whether a Workload is in the loop.
     pub fn involves(&self, uid: &str) -> bool {
         self.uids.iter().any(|other| other == uid)
@@ -56,7 +56,7 @@ impl SchedulingLoop {
     }
 }
 
-impl fmt::Display for SchedulingLoop {
+impl fmt::Display for DetectedLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, seconds) = (self.count, self.seconds());
         match (self.kind, self.names.as_slice()) {

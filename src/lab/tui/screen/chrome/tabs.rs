@@ -8,7 +8,7 @@ use crate::state::{State, ViewId};
 use crate::text::{truncate, width};
 use crate::theme::Role;
 use crate::views;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// Columns that the tabs leave for the status of the list. On a narrow screen they are closer together.
 const STATUS_COLUMNS: u16 = 16;
@@ -38,7 +38,7 @@ fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
 }
 
 /// The tab at a column.
-pub(in crate::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
+pub(in crate::screen) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
     tab_texts(state)
         .into_iter()
         .find(|(_, start, text)| (*start..*start + width(text) as u16).contains(&x))
@@ -46,7 +46,7 @@ pub(in crate::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
 }
 
 /// Draws the tabs and the status of the open list.
-pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::screen) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

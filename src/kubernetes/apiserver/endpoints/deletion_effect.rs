@@ -1,4 +1,4 @@
-//! The plan of a deletion: immediate, graceful, or after finalizers.
+//! The effect of a deletion: immediate, graceful, or after finalizers.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 pub(super) const ORPHAN: &str = "orphan";
 
 /// The effect of a delete on the stored object.
-pub(super) enum DeletionPlan {
+pub(super) enum DeletionEffect {
     /// None; the object is already terminating.
     AlreadyTerminating,
     /// Removes the object; holds its final state.
@@ -25,21 +25,21 @@ pub(super) fn plan_deletion(
     call: &RequestContext<'_>,
     options: &DeleteOptions,
     old: &Value,
-) -> DeletionPlan {
+) -> DeletionEffect {
     let now = call.core.clock.now();
     let mut new = old.clone();
     let given =
         graceful_deletion::before_delete(&call.served, &mut new, options.grace_period_seconds, now);
     if given == GracefulDeletion::Pending {
-        return DeletionPlan::AlreadyTerminating;
+        return DeletionEffect::AlreadyTerminating;
     }
     let finalizers = options.deletion_finalizers(call, old);
     set_finalizers(&mut new, &finalizers);
     match given {
         GracefulDeletion::Marked(seconds) if seconds > 0 => {
-            return DeletionPlan::MarkTerminating(new);
+            return DeletionEffect::MarkTerminating(new);
         }
-        _ if finalizers.is_empty() => return DeletionPlan::Remove(new),
+        _ if finalizers.is_empty() => return DeletionEffect::Remove(new),
         GracefulDeletion::NotSupported if !object_meta::is_terminating(old) => {
             graceful_deletion::mark_terminating(&mut new, 0, now);
             if object_meta::generation(old) > 0 {
@@ -49,9 +49,9 @@ pub(super) fn plan_deletion(
         _ => {}
     }
     if new == *old {
-        DeletionPlan::AlreadyTerminating
+        DeletionEffect::AlreadyTerminating
     } else {
-        DeletionPlan::MarkTerminating(new)
+        DeletionEffect::MarkTerminating(new)
     }
 }
 

@@ -2,15 +2,15 @@
 
 use ratatui::layout::Rect;
 
+use crate::screen::Cursor;
 use crate::state::{Prompt, PromptMode, Severity, State};
 use crate::text::{width, wrap};
 use crate::theme::Role;
-use crate::view::Cursor;
 use crate::views;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// Draws the prompt, the notification or the caption; returns the cursor of the prompt.
-pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
+pub(in crate::screen) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
     if area.height == 0 {
         return None;
     }
@@ -88,7 +88,7 @@ const MAX_LINES: usize = 3;
 const MULTILINE_MIN_ROWS: u16 = 20;
 
 /// The lines of the notification, up to the limit.
-pub(in crate::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
+pub(in crate::screen) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
     if rows < MULTILINE_MIN_ROWS || state.ui.prompt.is_some() {
         return 1;
     }

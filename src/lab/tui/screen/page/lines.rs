@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use super::{help, notifications};
 use crate::state::{PageKind, RowId, State};
 use crate::views;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// The lines of a page that is made from the state; `row` is the row it is about.
 pub(crate) fn lines(

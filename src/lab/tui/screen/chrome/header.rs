@@ -10,13 +10,13 @@ use crate::model::workload::WorkloadState;
 use crate::state::State;
 use crate::text::{amount_text, clock_time, resource_label, sanitize};
 use crate::theme::Role;
-use crate::widget::{Canvas, spans_width};
+use crate::widgets::{Canvas, spans_width};
 
 /// Width from which labels are not abbreviated.
 const LONG_LABELS_MIN_WIDTH: u16 = 110;
 
 /// Draws cluster, clock and totals, as many as fit.
-pub(in crate::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::screen) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::page;
 use crate::state::{PageKind, State};
 use crate::theme::Role;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// Draws the details of the selected row beside the list.
 pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {

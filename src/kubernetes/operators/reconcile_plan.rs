@@ -50,7 +50,7 @@ impl ChildReference {
 
 /// The plan of a reconcile.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct ReconcilePlan {
     /// Child objects to delete.
     pub delete: Vec<ChildReference>,
     /// Child objects to delete after their own dependents.
@@ -76,7 +76,7 @@ pub(super) struct Plan {
     pub delete_self: bool,
 }
 
-impl Plan {
+impl ReconcilePlan {
     /// A plan that writes this status.
     pub(super) fn status(status: Value) -> Self {
         Self {

@@ -6,7 +6,7 @@ use crate::keymap::{Scope, commands};
 use crate::state::{ActionId, State, UnavailableReason};
 use crate::text::pad;
 use crate::theme::Role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// Columns of the keys.
 const KEYS: usize = 21;

@@ -3,7 +3,7 @@
 use crate::state::{Severity, State};
 use crate::text::{clock_time, wrap};
 use crate::theme::Role;
-use crate::widget::PageBuilder;
+use crate::widgets::PageBuilder;
 
 /// Writes the notifications.
 pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {

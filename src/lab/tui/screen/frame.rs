@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 
 use super::{chrome, dialog, layout, list, page, side_panel};
 use crate::state::State;
-use crate::widget::Canvas;
-use crate::widget::table::ListArea;
+use crate::widgets::Canvas;
+use crate::widgets::table::ListArea;
 
 /// The column and row of the cursor, if it is shown.
 pub type Cursor = Option<(u16, u16)>;

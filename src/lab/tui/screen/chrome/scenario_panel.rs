@@ -6,10 +6,10 @@ use crate::backend::{ScenarioProgress, StepState};
 use crate::state::State;
 use crate::text::{clock_time, sanitize};
 use crate::theme::Role;
-use crate::widget::Canvas;
+use crate::widgets::Canvas;
 
 /// The lines of the panel on a screen of `height` rows with `free` unused lines.
-pub(in crate::view) fn scenario_panel_height(
+pub(in crate::screen) fn scenario_panel_height(
     progress: &ScenarioProgress,
     height: u16,
     free: u16,
@@ -24,7 +24,7 @@ pub(in crate::view) fn scenario_panel_height(
 }
 
 /// Draws the name and outcome of the demo, and the steps around the running one.
-pub(in crate::view) fn scenario_panel(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+pub(in crate::screen) fn scenario_panel(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let Some(progress) = state.visible_scenario() else {
         return;
     };

@@ -7,8 +7,8 @@ use crate::state::State;
 use crate::text::truncate;
 use crate::theme::Role;
 use crate::views;
-use crate::widget::Canvas;
-use crate::widget::table::ListArea;
+use crate::widgets::Canvas;
+use crate::widgets::table::ListArea;
 
 /// Draws the open view.
 pub(super) fn draw(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {

@@ -21,7 +21,7 @@ use parking_lot::{Condvar, Mutex};
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::Buffer;
 
-use crate::view::Cursor;
+use crate::screen::Cursor;
 
 /// Whether the terminal is set up for the UI. A process has one terminal.
 static TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
