@@ -16,8 +16,8 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_presets::{
-    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, ReviewedSave,
-    SaveReview, SavedPreset, StartError, SyncStatus,
+    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, ReviewError,
+    ReviewedSave, SaveReview, SavedPreset, StartError, SyncStatus,
 };
 use serde_json::json;
 
