@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::Event;
 use kueue_lab_api::constants::{event, quota_reserved};
 use kueue_lab_reason::PreemptionMessage;
 
+use crate::detected_loop::DetectedLoop;
 use crate::detector::LoopDetector;
-use crate::scheduling_loop::DetectedLoop;
 
 /// Reasons of Events of scheduling attempts without admission.
 const UNADMITTED: [&str; 7] = [

@@ -73,7 +73,7 @@ impl ResponseBytes {
              above the limit (response-bytes, {} bytes per user)",
             self.per_user
         );
-        ApiError::new(429, "TooManyRequests", message)
+        ApiError::new(429, StatusReason::TooManyRequests, message)
     }
 }
 

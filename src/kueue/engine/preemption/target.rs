@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::preemption_variant::PreemptionVariant;
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
 use crate::resources::{Amount, FlavorResourceId};
+use kueue_lab_reason::PreemptionVariant;
 use kueue_lab_reason::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 
 /// A preemption target.
