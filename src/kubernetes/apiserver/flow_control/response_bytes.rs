@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::user_limit::UserPermit;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The size above which a response counts, in bytes.
 pub(crate) const LARGE_RESPONSE: usize = 1 << 20;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
 use crate::resources::{Amount, FlavorResourceId};
-use kueue_lab_reason::PreemptionVariant;
 use kueue_lab_reason::{CandidateOutcome, PreemptionReason, PreemptionVariant};
 
 /// A preemption target.
