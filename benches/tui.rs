@@ -6,9 +6,9 @@ use kueue_lab_tui::input::Key;
 use kueue_lab_tui::model::import::import_objects;
 use kueue_lab_tui::model::{Delta, WatchUpdate};
 use kueue_lab_tui::msg::Msg;
+use kueue_lab_tui::screen;
 use kueue_lab_tui::state::{Env, State};
 use kueue_lab_tui::update::{refresh, update};
-use kueue_lab_tui::view;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn state_with_workloads(many: usize, columns: u16, rows: u16) -> State {
 fn frame(state: &mut State, (columns, rows): (u16, u16)) -> Buffer {
     refresh(state);
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
-    view::draw(state, &mut buffer);
+    screen::draw(state, &mut buffer);
     buffer
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings};
-use kueue_lab_cluster::plugins::StatusReason;
 use serde_json::{Value, json};
 
 use super::FaultContext;
