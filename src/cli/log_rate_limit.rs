@@ -16,17 +16,24 @@ use tracing_subscriber::layer::{Context, Filter};
 
 /// The time for which lines of one cause are counted.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Lines of one cause within the period: of code that serves clients, which may cause as many as they
-/// like.
-const LINES_OF_SERVERS: u32 = 10;
+/// Lines of one cause within the period: of code that serves clients or reconciles their objects, which may be
+/// as many as they like.
+const LINES_OF_CLIENTS: u32 = 10;
 /// The same, of the other code of the lab, such as the errors of a preset.
 const LINES: u32 = 200;
 /// The lab's own crates.
 const OWN_CRATES: &str = "kueue_lab";
-/// Those that serve clients.
-const SERVERS: [&str; 3] = [
-    "kueue_lab_http",
+/// Those that serve clients or reconcile their objects.
+const OF_CLIENTS: [&str; 10] = [
     "kueue_lab_apiserver",
+    "kueue_lab_autoscaler",
+    "kueue_lab_controller",
+    "kueue_lab_controller_manager",
+    "kueue_lab_controller_runtime",
+    "kueue_lab_http",
+    "kueue_lab_kubelet",
+    "kueue_lab_operators",
+    "kueue_lab_scheduler",
     "kueue_lab_webhooks",
 ];
 /// The target of the lines with the number of suppressed lines, which have no limit.
@@ -105,9 +112,9 @@ impl Causes {
 /// The lines of a target that are written in a period.
 fn limit_of(target: &str) -> u32 {
     let is_of = |name: &&str| target.starts_with(*name);
-    match target.starts_with(OWN_CRATES) && !SERVERS.iter().any(is_of) {
+    match target.starts_with(OWN_CRATES) && !OF_CLIENTS.iter().any(is_of) {
         true => LINES,
-        false => LINES_OF_SERVERS,
+        false => LINES_OF_CLIENTS,
     }
 }
 
@@ -183,9 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_servers_have_a_lower_limit() {
-        assert_eq!(limit_of("h2::proto::streams::recv"), LINES_OF_SERVERS);
-        assert_eq!(limit_of("kueue_lab_http::server"), LINES_OF_SERVERS);
+    fn lines_that_clients_cause_have_a_lower_limit() {
+        assert_eq!(limit_of("h2::proto::streams::recv"), LINES_OF_CLIENTS);
+        assert_eq!(limit_of("kueue_lab_http::server"), LINES_OF_CLIENTS);
+        assert_eq!(
+            limit_of("kueue_lab_controller::event_recorder"),
+            LINES_OF_CLIENTS
+        );
         assert_eq!(limit_of("kueue_lab_presets::reloader"), LINES);
         assert_eq!(limit_of("kueue_lab::cli::up"), LINES);
     }

@@ -95,7 +95,7 @@ impl std::fmt::Display for RequeueEvent {
             RequeueEvent::NamespaceSelected { namespace } => {
                 write!(f, "the ClusterQueue selects the namespace {namespace}")
             }
-            RequeueEvent::BackoffEnds { at } => write!(f, "its requeue backoff ends at {at}"),
+            RequeueEvent::BackoffEnds { at } => write!(f, "its requeue backoff ends at {at:.0}"),
             RequeueEvent::WorkloadChanged => f.write_str("the Workload changes"),
         }
     }
@@ -111,19 +111,33 @@ impl InadmissibleState {
             Some((last, others)) => format!("{} or {last}", others.join(", ")),
         }
     }
+
+    /// `inadmissible since T`.
+    pub fn since_text(&self) -> String {
+        self.since.map_or_else(
+            || "inadmissible".to_owned(),
+            |since| format!("inadmissible since {since:.0}"),
+        )
+    }
+
+    /// `at T` or `when …`: what requeues it.
+    pub fn requeued_text(&self) -> String {
+        match self.requeued_at {
+            Some(at) => format!("at {at:.0}"),
+            None => format!("when {}", self.events_text()),
+        }
+    }
 }
 
 impl std::fmt::Display for InadmissibleState {
     /// `inadmissible since T, requeued when …`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("inadmissible")?;
-        if let Some(since) = self.since {
-            write!(f, " since {since}")?;
-        }
-        match self.requeued_at {
-            Some(at) => write!(f, ", requeued at {at}"),
-            None => write!(f, ", requeued when {}", self.events_text()),
-        }
+        write!(
+            f,
+            "{}, requeued {}",
+            self.since_text(),
+            self.requeued_text()
+        )
     }
 }
 

@@ -118,6 +118,10 @@ pub(super) fn head(out: &mut String, explanation: &Explanation, workload: &Workl
         1,
         &format!("state     {}", state(explanation, workload)),
     );
+    if let Some(inadmissible) = &explanation.inadmissible {
+        let requeued = format!("requeued  {}", inadmissible.requeued_text());
+        line(out, 1, &requeued);
+    }
 }
 
 fn state(explanation: &Explanation, workload: &Workload) -> String {
@@ -142,7 +146,7 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
     let pending_state = match explanation.pending_state {
         Some(PendingState::Active) => "active".to_owned(),
         Some(PendingState::Inadmissible) => match &explanation.inadmissible {
-            Some(inadmissible) => inadmissible.to_string(),
+            Some(inadmissible) => inadmissible.since_text(),
             None => "inadmissible until an event requeues it".to_owned(),
         },
         Some(PendingState::Inflight) => "in the scheduling cycle".to_owned(),

@@ -61,7 +61,7 @@ impl PendingReason {
                 "it waits for replacement pods: WaitingForReplacementPods is True".to_owned()
             }
             PendingReason::RequeueBackoff { until } => {
-                format!("its requeue backoff ends at {until}")
+                format!("its requeue backoff ends at {until:.0}")
             }
             PendingReason::NotRequeued { reason } => format!(
                 "its condition Requeued is False with the reason {reason}, which Kueue does not change"
