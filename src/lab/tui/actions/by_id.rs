@@ -4,8 +4,8 @@ use super::{
     Action, ApplyPreset, Back, ChooseNamespace, CopyName, Delete, Describe, Explain, Fold,
     GoInHistory, GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt,
     OpenDetails, OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt,
-    OpenSubmitForm, Quit, QuitAtOnce, RunDemo, Scroll, SetSpeed, ShowHelp, ShowNotifications,
-    ShowYaml, SortRows, StepView, Suspend, ToggleFinished,
+    OpenSubmitForm, PauseClock, Quit, QuitAtOnce, RunDemo, Scroll, SetSpeed, ShowHelp,
+    ShowNotifications, ShowYaml, SortRows, StepView, Suspend, ToggleFinished,
 };
 use crate::state::ActionId;
 
@@ -51,5 +51,8 @@ pub(crate) fn by_id(id: ActionId) -> Box<dyn Action> {
         ActionId::ApplyPreset => Box::new(ApplyPreset),
         ActionId::RunDemo => Box::new(RunDemo),
         ActionId::SetSpeed => Box::new(SetSpeed),
+        ActionId::TogglePause => Box::new(PauseClock::Toggle),
+        ActionId::PauseClock => Box::new(PauseClock::Pause),
+        ActionId::ResumeClock => Box::new(PauseClock::Resume),
     }
 }

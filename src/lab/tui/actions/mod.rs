@@ -19,6 +19,7 @@ pub(crate) mod navigation;
 mod next_match;
 mod open_details;
 mod open_prompt;
+mod pause_clock;
 mod quit;
 mod run_demo;
 mod scroll;
@@ -49,6 +50,9 @@ pub(crate) use go_to_workloads::GoToWorkloads;
 pub(crate) use next_match::NextMatch;
 pub(crate) use open_details::OpenDetails;
 pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt, OpenSearchPrompt};
+pub(crate) use pause_clock::PauseClock;
+#[cfg(test)]
+pub(crate) use pause_clock::SetPaused;
 pub(crate) use quit::{Quit, QuitAtOnce, Suspend};
 #[cfg(test)]
 pub(crate) use run_demo::StartDemo;

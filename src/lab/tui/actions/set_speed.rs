@@ -3,14 +3,16 @@
 use jiff::Timestamp;
 
 use super::Action;
+use super::pause_clock::SetPaused;
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Severity, State, UnavailableReason};
 
-const FIXED_SPEED: &str = "only a lab with the embedded cluster in this process has a speed";
+pub(super) const FIXED_SPEED: &str =
+    "only a lab with the embedded cluster in this process has a speed";
 
-/// Sets the speed of lab time. A command: the argument is the speed.
+/// Sets the speed of lab time. A command: the argument is the speed, 0 to pause.
 #[derive(Debug)]
 pub(crate) struct SetSpeed;
 
@@ -28,12 +30,14 @@ impl Action for SetSpeed {
 
     fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
         match argument.parse::<f64>() {
+            Ok(0.0) => vec![Cmd::operation(SetPaused(true))],
             Ok(speed) if kueue_lab_clock::SPEED_RANGE.contains(&speed) => {
                 vec![Cmd::operation(ChangeSpeed(speed))]
             }
             _ => {
-                let text =
-                    format!("not a speed: {argument:?}; write :speed 10 for ten times as fast");
+                let text = format!(
+                    "not a speed: {argument:?}; write :speed 10 for ten times as fast, or :speed 0 to pause"
+                );
                 state.notify(Severity::Hint, text);
                 Vec::new()
             }

@@ -56,6 +56,7 @@ pub(super) const LIST: &[Binding] = &[
     key(&["pgdn", "ctrl-f"], ActionId::ScrollPages(1), "one screen down"),
     key(&["home", "g"], ActionId::ScrollToTop, "to the top"),
     key(&["end", "G"], ActionId::ScrollToBottom, "to the bottom"),
+    key(&["space"], ActionId::TogglePause, "pause or resume lab time"),
     key(&["enter"], ActionId::OpenDetails, "details").hint(2, "details"),
     key(&["/"], ActionId::OpenFilterPrompt, "filter: text, !text, -l label=value, -f fuzzy").hint(6, "filter"),
     key(&["d"], ActionId::Describe, "describe").hint(10, "describe"),

@@ -58,6 +58,7 @@ impl<'a> App<'a> {
             cluster: config.cluster.clone(),
             read_only: config.read_only,
             speed: config.clock.speed(),
+            is_paused: config.clock.is_paused(),
             theme: Theme::new(config.colours.enabled(var)),
             glyphs: if ascii { &ASCII } else { &UNICODE },
             zone: TimeZone::system(),

@@ -86,4 +86,10 @@ pub(crate) enum ActionId {
     RunDemo,
     /// Sets the speed of lab time.
     SetSpeed,
+    /// Pauses lab time, or resumes it.
+    TogglePause,
+    /// Pauses lab time.
+    PauseClock,
+    /// Resumes lab time.
+    ResumeClock,
 }

@@ -6,7 +6,7 @@ use crate::backend::Demo;
 use crate::glyphs::{Glyphs, UNICODE};
 use crate::theme::Theme;
 
-/// The environment of the UI; only the speed changes while it runs.
+/// The environment of the UI; only the speed and the pause change while it runs.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Name of the cluster.
@@ -15,6 +15,8 @@ pub struct Env {
     pub read_only: bool,
     /// Lab seconds per second.
     pub speed: f64,
+    /// Whether lab time is paused.
+    pub is_paused: bool,
     /// The theme.
     pub theme: Theme,
     /// The glyphs.
@@ -25,7 +27,7 @@ pub struct Env {
     pub demos: Vec<Demo>,
     /// Whether decisions can be explained.
     pub can_explain: bool,
-    /// Whether the speed of lab time can be changed.
+    /// Whether the speed of lab time can be changed, and lab time paused.
     pub can_set_speed: bool,
     /// Whether quitting stops the lab.
     pub stops_lab: bool,
@@ -39,6 +41,7 @@ impl Default for Env {
             cluster: String::new(),
             read_only: false,
             speed: 1.0,
+            is_paused: false,
             theme: Theme::new(true),
             glyphs: &UNICODE,
             zone: TimeZone::UTC,

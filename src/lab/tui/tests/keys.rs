@@ -8,7 +8,7 @@ use serde_json::json;
 use super::driver::{press, render_text};
 use super::fixture::{busy, busy_with, empty, presets, scenario};
 use crate::actions::{
-    CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob,
+    CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, SetPaused, StartDemo, SubmitJob,
     SwitchPreset,
 };
 use crate::backend::{Demo, PresetState};
@@ -160,6 +160,23 @@ fn keys_of_a_view_work_on_its_pages() {
     press(&mut state, &["esc", "esc", "1", "enter", "w"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
     assert!(state.ui.page.is_none());
+}
+
+#[test]
+fn space_pauses_and_resumes_lab_time() {
+    let mut state = busy();
+    assert_eq!(press(&mut state, &["space"]), [], "the speed is fixed");
+    state.env.can_set_speed = true;
+    let pause = Cmd::operation(SetPaused(true));
+    assert_eq!(press(&mut state, &["space"]), [pause.clone()]);
+    assert_eq!(press(&mut state, &[":", "pause", "enter"]), [pause.clone()]);
+    assert_eq!(press(&mut state, &[":", "speed 0", "enter"]), [pause]);
+    state.env.is_paused = true;
+    assert!(render_text(&state, 80, 24).contains(" paused "));
+    assert_eq!(
+        press(&mut state, &["space"]),
+        [Cmd::operation(SetPaused(false))]
+    );
 }
 
 #[test]

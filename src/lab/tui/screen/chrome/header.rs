@@ -75,10 +75,12 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     groups
 }
 
-/// The time of day; with seconds and speed if the speed is not 1.
+/// The time of day; with seconds and speed if the speed is not 1, and with seconds if lab time is paused.
 fn clock(state: &State) -> String {
     let time = clock_time(state.data.now, &state.env.zone);
-    if state.env.speed == 1.0 {
+    if state.env.is_paused {
+        format!("{time} paused")
+    } else if state.env.speed == 1.0 {
         time.get(..5).unwrap_or(&time).to_owned()
     } else {
         format!("{time} at {}x", state.env.speed)
