@@ -42,7 +42,7 @@ struct Shared {
 struct State {
     /// When the shutdown was requested.
     since: Option<Instant>,
-    /// The signal that requested it.
+    /// The first signal.
     signal: Option<i32>,
     /// The time that is added to the deadline.
     delay: Duration,
@@ -94,7 +94,7 @@ impl Shutdown {
 
     /// Requests the shutdown: from now on the deadline runs.
     pub(super) fn request(&self) {
-        self.0.request(None);
+        self.0.request();
     }
 
     /// Waits for the request.
@@ -138,34 +138,40 @@ impl Shutdown {
 }
 
 impl Shared {
+    /// Requests the shutdown, or ends the process if this is not the first signal. The UI also requests it when it
+    /// receives a signal, perhaps before this is called, so that a request does not count as one.
     fn receive(&self, signal: i32) {
-        if !self.request(Some(signal)) {
+        let is_second = {
+            let mut state = self.state.lock();
+            let is_second = state.signal.is_some();
+            state.signal.get_or_insert(signal);
+            is_second
+        };
+        if is_second {
             self.end(SIGNAL_EXIT_CODE + signal, None);
         }
+        self.request();
     }
 
-    /// Returns whether this is the first request.
-    fn request(&self, signal: Option<i32>) -> bool {
+    fn request(&self) {
         {
             let mut state = self.state.lock();
             if state.since.is_some() {
-                return false;
+                return;
             }
             state.since = Some(Instant::now());
-            state.signal = signal;
         }
         self.changed.notify_all();
         self.requested.cancel();
-        true
     }
 
     /// Ends the process after a request, unless it ends by itself.
     fn enforce_deadline(&self) {
-        let (since, signal) = {
+        let since = {
             let mut state = self.state.lock();
             loop {
                 match state.since {
-                    Some(since) => break (since + state.delay, state.signal),
+                    Some(since) => break since + state.delay,
                     None => self.changed.wait(&mut state),
                 }
             }
@@ -174,6 +180,7 @@ impl Shared {
         self.grace_period_over.cancel();
         sleep_until(since + DEADLINE);
         let message = "not all parts have stopped in time; the process ends without them";
+        let signal = self.state.lock().signal;
         let code = signal.map_or(1, |signal| SIGNAL_EXIT_CODE + signal);
         self.end(code, Some(message));
     }

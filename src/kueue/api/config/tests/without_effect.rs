@@ -63,15 +63,9 @@ fn engine_gates() -> BTreeMap<String, String> {
     let text = fs::read_to_string(format!("{SOURCES}/kueue/engine/feature_gates.rs")).unwrap();
     let (_, table) = text.split_once("\ngates! {").unwrap();
     let (table, _) = table.split_once("\n}").unwrap();
-    let rows = table.split(';').filter_map(|row| {
-        let (before, rest) = row.split_once('"')?;
-        let (name, _) = rest.split_once('"')?;
-        let field = before.lines().map(str::trim).rfind(|l| l.ends_with(','));
-        let field = match field {
-            Some(field) => field,
-            None => before.lines().last()?.trim(),
-        };
-        Some((name.to_owned(), field.trim_end_matches(',').to_owned()))
+    let rows = table.lines().filter_map(|line| {
+        let (field, name) = line.trim().strip_suffix(';')?.split_once(", ")?;
+        Some((name.to_owned(), field.to_owned()))
     });
     rows.collect()
 }
