@@ -40,7 +40,7 @@ fn queues() {
 #[test]
 fn queues_folded() {
     let mut state = busy();
-    press(&mut state, &["down", "space"]);
+    press(&mut state, &["down", "z"]);
     assert_screen("queues-folded", &state, SMALL);
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum QueueRow {
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["space"], ActionId::ToggleFold, "fold or unfold a branch"),
+    key(&["z"], ActionId::ToggleFold, "fold or unfold a branch"),
     key(&["w"], ActionId::GoToWorkloads, "go to its workloads").hint(9, "workloads"),
     key(&["left", "h"], ActionId::Fold, "fold, or go to the parent"),
     key(&["right", "l"], ActionId::Unfold, "unfold"),
