@@ -136,9 +136,7 @@ fn raise<'a>(list: &mut ResourceList<'a>, at_least: ResourceList<'a>) {
 }
 
 /// An invalid quantity counts as zero.
-fn typed<'a>(
-    list: Option<&'a BTreeMap<String, Text>>,
-) -> impl Iterator<Item = (&'a str, Quantity)> {
+fn typed(list: Option<&BTreeMap<String, Text>>) -> impl Iterator<Item = (&str, Quantity)> {
     let entries = list.into_iter().flatten();
     entries.map(|(name, text)| (name.as_str(), Quantity::try_from(text).unwrap_or_default()))
 }

@@ -213,7 +213,10 @@ mod tests {
                 .map(|taint| taint.key.clone())
         };
         assert_eq!(untolerated(&[]).as_deref(), Some("spot"));
-        assert_eq!(untolerated(&[spot.clone()]).as_deref(), Some("down"));
+        assert_eq!(
+            untolerated(std::slice::from_ref(&spot)).as_deref(),
+            Some("down")
+        );
         let soft = |tolerations: &[Toleration]| {
             count_intolerable_taints_prefer_no_schedule(
                 &taints,

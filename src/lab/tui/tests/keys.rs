@@ -168,8 +168,11 @@ fn space_pauses_and_resumes_lab_time() {
     assert_eq!(press(&mut state, &["space"]), [], "the speed is fixed");
     state.env.can_set_speed = true;
     let pause = Cmd::operation(SetPaused(true));
-    assert_eq!(press(&mut state, &["space"]), [pause.clone()]);
-    assert_eq!(press(&mut state, &[":", "pause", "enter"]), [pause.clone()]);
+    assert_eq!(press(&mut state, &["space"]), std::slice::from_ref(&pause));
+    assert_eq!(
+        press(&mut state, &[":", "pause", "enter"]),
+        std::slice::from_ref(&pause)
+    );
     assert_eq!(press(&mut state, &[":", "speed 0", "enter"]), [pause]);
     state.env.is_paused = true;
     assert!(render_text(&state, 80, 24).contains(" paused "));
