@@ -149,14 +149,10 @@ impl Clock {
             return false;
         };
         timeline.send_modify(|timeline| {
-            let (now, speed, is_paused) = match timeline {
-                Some(timeline) => (timeline.now(), timeline.speed, timeline.is_paused),
-                None => (Timestamp::now(), 1.0, false),
-            };
-            let mut next = Timeline::starting_at(now, speed);
-            next.is_paused = is_paused;
-            change(&mut next);
-            *timeline = Some(next);
+            let timeline =
+                timeline.get_or_insert_with(|| Timeline::starting_at(Timestamp::now(), 1.0));
+            (timeline.base, timeline.origin) = (timeline.now(), Instant::now());
+            change(timeline);
         });
         true
     }
