@@ -120,11 +120,6 @@ impl<K: Send + Sync + 'static> Informer<K> {
         self.raw.synced.wait_for(|done| *done).await;
     }
 
-    /// Whether the initial list is in the cache.
-    pub fn has_synced(&self) -> bool {
-        self.raw.synced.get()
-    }
-
     /// Whether the cache has a write of another client, or a later one of that object, and the event handlers were
     /// called with it. Not for handlers, which would wait for themselves.
     pub fn has_observed(&self, key: &ObjectKey, write: ObservedWrite) -> bool {
