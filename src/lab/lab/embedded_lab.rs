@@ -38,9 +38,7 @@ pub(crate) struct EmbeddedLab {
 
 /// The controllers that start last.
 struct LateControllers {
-    /// Whether Kueue has Services, roles and webhook configurations.
-    has_access: bool,
-    /// The rotation of the certificate of its webhooks, if it has them.
+    /// The rotation of the certificate of Kueue's webhooks, if Kueue has Services, roles and webhook configurations.
     rotation: Option<CertRotation>,
     /// Whether the cluster serves the lab's kinds.
     lab_kinds: bool,
@@ -62,13 +60,11 @@ impl EmbeddedLab {
         let starts_from_snapshots = config.starts_from_snapshots();
         let has_controllers = config.components.controllers;
         let lab_kinds = config.cluster.external_clients;
-        let has_access = runs_kueue(&config) && config.cluster.external_clients;
         let mut start = LabStart::new(config, started)?;
         Box::pin(start_workers(&mut start)).await?;
         let (cluster, rotation) = Box::pin(start_cluster(&mut start)).await?;
         let parts = unless_cancelled(stop, Box::pin(start_parts(start, cluster))).await?;
         let controllers = LateControllers {
-            has_access,
             rotation,
             lab_kinds,
         };
@@ -90,8 +86,8 @@ impl EmbeddedLab {
         if let Some(pem) = parts.cluster.authority() {
             parts.machines.set_root_ca(pem);
         }
-        if controllers.has_access {
-            kueue_manager::create_access(&parts.context, controllers.rotation);
+        if let Some(rotation) = controllers.rotation {
+            kueue_manager::create_access(&parts.context, rotation);
         }
         kueue_lab_skypilot::jobs::serve(&parts.context, &parts.jobs);
         if controllers.lab_kinds {

@@ -17,7 +17,7 @@ const ALL: [&str; 7] = [
 
 /// Creates the objects in the background: nothing that the lab starts needs them. Then the certificate
 /// of the webhooks is rotated.
-pub(crate) fn create_access(context: &Context, rotation: Option<CertRotation>) {
+pub(crate) fn create_access(context: &Context, rotation: CertRotation) {
     let (client, lab) = (context.client.clone(), context.clone());
     context.tasks.spawn("kueue-access", async move {
         let mut roles = cluster_roles();
@@ -28,9 +28,7 @@ pub(crate) fn create_access(context: &Context, rotation: Option<CertRotation>) {
         if let Err(error) = apply_objects(&client, objects).await {
             tracing::warn!("cannot create the Services and roles of Kueue: {error}");
         }
-        if let Some(rotation) = rotation {
-            rotation.start(&lab);
-        }
+        rotation.start(&lab);
     });
 }
 
