@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube::Api;
+use kube::Client;
 use kube::api::ListParams;
 use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::Workload;
@@ -69,11 +70,7 @@ async fn construct_in(
 ) -> Result<ConstructedWorkloads, SubmissionError> {
     let client = lab.client();
     for object in queues {
-        match create_object(&client, object, Validation::Warn).await {
-            Err(CreateError::Refused(status)) if status.code == 409 => {}
-            Err(error) => return Err(SubmissionError::Refused(error.text(object))),
-            Ok(_) => {}
-        }
+        create_unless_exists(&client, object).await?;
     }
     let file = &submission.file;
     let (mut created_objects, mut created_namespaces) = (Vec::new(), Vec::new());
@@ -83,9 +80,9 @@ async fn construct_in(
             for name in missing_namespaces(&objects_of_file, queues) {
                 let namespace = json!({
                     "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-                let created = create_object(&client, &namespace, Validation::Warn).await;
-                created.map_err(|error| SubmissionError::Refused(error.text(&namespace)))?;
-                created_namespaces.push(name);
+                if create_unless_exists(&client, &namespace).await? {
+                    created_namespaces.push(name);
+                }
             }
             for object in objects {
                 let created = create_object(&client, &object.value, Validation::Strict).await;
@@ -139,6 +136,15 @@ async fn construct_in(
         without_workload,
         created_namespaces,
     })
+}
+
+/// Creates an object that the lab may have itself; returns whether it did not.
+async fn create_unless_exists(client: &Client, object: &Value) -> Result<bool, SubmissionError> {
+    match create_object(client, object, Validation::Warn).await {
+        Ok(_) => Ok(true),
+        Err(CreateError::Refused(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(SubmissionError::Refused(error.text(object))),
+    }
 }
 
 /// The namespaces of objects of a file that neither the file nor the cluster has.
