@@ -49,15 +49,17 @@ impl Engine {
             true => hierarchy.potential_available(node, fr),
             false => hierarchy.available(node, fr),
         };
-        let mut node = queue;
-        while let Some(parent) = hierarchy.ancestors(node).next() {
+        let local = |node: HierarchyNodeId| {
             let resources = &hierarchy[node].resources;
-            let local = match without_usage {
+            match without_usage {
                 true => resources.local_quota(fr),
                 false => resources.local_available(fr),
-            };
-            if let Some(limit) = resources.quota(fr).borrowing_limit
-                && available(node) < local.plus(available(parent))
+            }
+        };
+        let mut node = queue;
+        while let Some(parent) = hierarchy.ancestors(node).next() {
+            if let Some(limit) = hierarchy[node].resources.quota(fr).borrowing_limit
+                && available(node) < local(node).plus(available(parent))
             {
                 return vec![self.limit(node, QuotaField::BorrowingLimit, limit)];
             }
@@ -73,13 +75,8 @@ impl Engine {
             let children = hierarchy.child_cohorts(cohort).iter();
             let children = children.chain(hierarchy.child_queues(cohort));
             for &child in children.filter(|child| !path.contains(child)) {
-                let resources = &hierarchy[child].resources;
-                let withheld = match without_usage {
-                    true => resources.local_quota(fr),
-                    false => resources.local_available(fr),
-                };
-                if let Some(limit) = resources.quota(fr).lending_limit
-                    && withheld.is_positive()
+                if let Some(limit) = hierarchy[child].resources.quota(fr).lending_limit
+                    && local(child).is_positive()
                 {
                     limits.push(self.limit(child, QuotaField::LendingLimit, limit));
                 }
