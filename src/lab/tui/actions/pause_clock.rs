@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Action;
-use super::set_speed::FIXED_SPEED;
+use super::set_speed::{FIXED_SPEED, can_change_clock};
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
@@ -22,10 +22,7 @@ pub(crate) enum PauseClock {
 
 impl Action for PauseClock {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        match state.env.can_set_speed {
-            true => Ok(()),
-            false => Err(UnavailableReason::Unsupported(FIXED_SPEED)),
-        }
+        can_change_clock(state)
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {

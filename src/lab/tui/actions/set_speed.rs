@@ -16,12 +16,17 @@ pub(super) const FIXED_SPEED: &str =
 #[derive(Debug)]
 pub(crate) struct SetSpeed;
 
+/// Whether lab time can be changed, or why not.
+pub(super) fn can_change_clock(state: &State) -> Result<(), UnavailableReason> {
+    match state.env.can_set_speed {
+        true => Ok(()),
+        false => Err(UnavailableReason::Unsupported(FIXED_SPEED)),
+    }
+}
+
 impl Action for SetSpeed {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        match state.env.can_set_speed {
-            true => Ok(()),
-            false => Err(UnavailableReason::Unsupported(FIXED_SPEED)),
-        }
+        can_change_clock(state)
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
