@@ -16,8 +16,8 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_presets::{
-    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, ReviewError,
-    ReviewedSave, SaveReview, SavedPreset, StartError, SyncStatus,
+    ApplyOptions, BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState,
+    ReviewError, ReviewedSave, SaveReview, SavedPreset, StartError, SyncStatus,
 };
 use serde_json::json;
 
@@ -66,8 +66,7 @@ impl PresetsFixture {
             review: None,
             applied_settings: PresetSettings::default(),
             adapt: None,
-            force_conflicts: false,
-            create_namespaces: false,
+            apply: ApplyOptions::default(),
             snapshot: None,
         }
     }

@@ -327,7 +327,7 @@ fn nothing_is_taken_over_from_the_owner_if_the_folder_is_refused() {
     }
     let config = |clock, entropy| {
         let mut config = LabConfig::embedded(clock, entropy, folder.path());
-        config.presets.force_conflicts = true;
+        config.presets.apply.force_conflicts = true;
         config.components.operators = false;
         config
     };

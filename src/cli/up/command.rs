@@ -28,7 +28,7 @@ use kueue_lab_lab::{
     LabConfig, LabError, LabPaths, LabPresetsConfig, NodePools, ObjectFile, PresetsFolder,
     RequestLimits, StartRecord,
 };
-use kueue_lab_presets::SaveReview;
+use kueue_lab_presets::{ApplyOptions, SaveReview};
 use kueue_lab_tui_backend::{LabDemos, serve_demos};
 
 const EXAMPLES: &str = "\
@@ -325,8 +325,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
             folder: paths.presets.path().to_owned(),
             active: preset.filter(|_| controllers),
             must_be_valid: !with_tui,
-            force_conflicts: false,
-            create_namespaces: false,
+            apply: ApplyOptions::default(),
             watch: controllers,
             review,
         },

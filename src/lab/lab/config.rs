@@ -13,7 +13,7 @@ use kueue_lab_clock::Entropy;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_host::HostAddresses;
 use kueue_lab_nodes::NodePools;
-use kueue_lab_presets::{ExistingObjects, SaveReview};
+use kueue_lab_presets::{ApplyOptions, ExistingObjects, SaveReview};
 
 /// Configuration of a lab.
 pub struct LabConfig {
@@ -69,12 +69,8 @@ pub struct LabPresetsConfig {
     /// Whether an invalid initial preset is an error. Otherwise the lab starts without it and applies it
     /// when it is corrected.
     pub must_be_valid: bool,
-    /// Whether presets take over fields of other clients, as `kubectl apply --server-side --force-conflicts` does:
-    /// for copies of a cluster.
-    pub force_conflicts: bool,
-    /// Whether namespaces of a preset's objects that neither exist nor are in the preset are created, with a warning:
-    /// for labs that only check a folder whose Namespaces are kept elsewhere.
-    pub create_namespaces: bool,
+    /// How presets are applied.
+    pub apply: ApplyOptions,
     /// Whether preset files are watched.
     pub watch: bool,
     /// Plans each save of the active preset.
@@ -157,8 +153,7 @@ impl LabPresetsConfig {
             folder: folder.into(),
             active: None,
             must_be_valid: true,
-            force_conflicts: false,
-            create_namespaces: false,
+            apply: ApplyOptions::default(),
             watch: false,
             review: None,
         }

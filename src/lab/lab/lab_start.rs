@@ -223,8 +223,7 @@ impl<'a> LabStart<'a> {
             applied_settings: self.kueue.applied_settings(&self.settings),
             review: presets.review,
             adapt: cluster.role.worker_name().map(|_| without_multikueue as _),
-            force_conflicts: presets.force_conflicts,
-            create_namespaces: presets.create_namespaces,
+            apply: presets.apply,
             snapshot: cluster.snapshot.as_ref().map(|s| s.presets.clone()),
         }
     }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use kueue_lab_import::{Bundle, ComparableObjects, ObjectName, applied_objects};
 use kueue_lab_lab::{ClusterRole, Lab, LabConfig, ObjectFile, VirtualLab};
 use kueue_lab_preemption_loops::{DetectedLoop, LoopKind};
-use kueue_lab_presets::Finding;
+use kueue_lab_presets::{ApplyOptions, Finding};
 
 use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
@@ -199,8 +199,10 @@ pub(super) fn copy<T: Send>(
         // The nodes are those of the cluster.
         config.components.nodes_of_presets = false;
         // The objects are those of others: the plan is that of an apply by their owner.
-        config.presets.force_conflicts = true;
-        config.presets.create_namespaces = true;
+        config.presets.apply = ApplyOptions {
+            force_conflicts: true,
+            create_namespaces: true,
+        };
         // Neither copy has worker clusters: their kubeconfigs are not imported.
         config.cluster.role = ClusterRole::WithoutWorkers;
         config

@@ -43,7 +43,7 @@ mod state;
 mod state_publisher;
 mod unmanaged_objects;
 
-pub use apply::{SCENARIO_MANAGER, TakenOverFields};
+pub use apply::{ApplyOptions, SCENARIO_MANAGER, TakenOverFields};
 pub use apply_diff::{ApplyDiff, apply_diff};
 pub use builtin::{BuiltInFile, write_out};
 pub use check_preset::check_preset;

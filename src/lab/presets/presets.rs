@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::api_client::{ApiClient, RequestError};
-use super::apply::Applier;
+use super::apply::{Applier, ApplyOptions};
 use super::folder::FolderError;
 use super::lab_settings::{BaseConfiguration, LabSettings};
 use super::preset_settings::PresetSettings;
@@ -45,12 +45,8 @@ pub struct PresetsConfig {
     pub review: Option<Arc<dyn SaveReview>>,
     /// Changes the objects of a preset before they are applied.
     pub adapt: Option<fn(&mut Vec<Manifest>)>,
-    /// Whether fields of other clients are taken over, as with `kubectl apply --server-side --force-conflicts`.
-    /// Otherwise an object of another client whose fields differ is an error.
-    pub force_conflicts: bool,
-    /// Whether namespaces of objects that neither exist nor are in the preset are created, with a warning. Otherwise
-    /// they are errors.
-    pub create_namespaces: bool,
+    /// How presets are applied.
+    pub apply: ApplyOptions,
     /// The applied state, in place of applying the active preset.
     pub snapshot: Option<PresetsSnapshot>,
 }
@@ -95,12 +91,13 @@ impl Presets {
     ) -> Result<Self, StartError> {
         let unreachable = |e: RequestError| StartError::Unreachable(e.to_string());
         let (remote, snapshot) = (ApiClient { client }, config.snapshot.take());
-        let mut applier = match &snapshot {
-            Some(snapshot) => Applier::from_snapshot(remote, snapshot),
-            None => Applier::new(remote).await.map_err(unreachable)?,
+        let applier = match &snapshot {
+            Some(snapshot) => Applier::from_snapshot(remote, snapshot, config.apply),
+            None => {
+                let applier = Applier::new(remote, config.apply).await;
+                applier.map_err(unreachable)?
+            }
         };
-        applier.force_conflicts = config.force_conflicts;
-        applier.create_namespaces = config.create_namespaces;
         let (publisher, state) = StatePublisher::new(&config.folder);
         let (commands, received_commands) = mpsc::channel(16);
         let stop = CancellationToken::new();

@@ -226,12 +226,8 @@ impl Reloader {
         }
         if self.inventory_stale {
             // Another lab has applied presets: load its inventory from the cluster.
-            match Applier::new(self.applier.remote()).await {
-                Ok(applier) => {
-                    self.applier = applier;
-                    self.applier.force_conflicts = self.config.force_conflicts;
-                    self.applier.create_namespaces = self.config.create_namespaces;
-                }
+            match Applier::new(self.applier.remote(), self.config.apply).await {
+                Ok(applier) => self.applier = applier,
                 Err(error) => {
                     tracing::debug!(%error, "cannot load the inventory, retrying");
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);

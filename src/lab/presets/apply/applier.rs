@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::apply_options::ApplyOptions;
 use super::dry_run::LiveState;
 use super::field_conflicts::FieldConflict;
 use super::rollback::RollbackStep;
@@ -99,12 +100,9 @@ pub(crate) struct Applier {
     pub(crate) applied_objects: AppliedObjects,
     /// API versions of the applied objects.
     pub(crate) versions: BTreeMap<ObjectKey, String>,
-    /// Whether fields of other clients are taken over; otherwise they are conflicts.
-    pub(crate) force_conflicts: bool,
+    pub(super) options: ApplyOptions,
     /// The writes since [`take_writes`](Self::take_writes), in order.
     pub(super) writes: Vec<ObjectWrite>,
-    /// Whether namespaces that neither exist nor are in the preset are created; otherwise they are errors.
-    pub(crate) create_namespaces: bool,
 }
 
 /// The REST mapping of a manifest's kind.
@@ -136,16 +134,18 @@ pub(super) struct ResolvedDiff<'m> {
 
 impl Applier {
     /// An applier that starts with the inventory of an earlier run.
-    pub(crate) async fn new(remote: ApiClient) -> Result<Self, RequestError> {
+    pub(crate) async fn new(
+        remote: ApiClient,
+        options: ApplyOptions,
+    ) -> Result<Self, RequestError> {
         let inventory = inventory::load(&remote).await?;
         let mut applier = Self {
             remote,
             kinds: DiscoveryCache::default(),
             applied_objects: AppliedObjects::new(),
             versions: BTreeMap::new(),
-            force_conflicts: false,
+            options,
             writes: Vec::new(),
-            create_namespaces: false,
         };
         for item in inventory.objects {
             applier
@@ -157,15 +157,18 @@ impl Applier {
     }
 
     /// An applier that has applied the objects of a snapshot.
-    pub(crate) fn from_snapshot(remote: ApiClient, snapshot: &PresetsSnapshot) -> Self {
+    pub(crate) fn from_snapshot(
+        remote: ApiClient,
+        snapshot: &PresetsSnapshot,
+        options: ApplyOptions,
+    ) -> Self {
         Self {
             remote,
             kinds: snapshot.kinds.clone(),
             applied_objects: snapshot.applied_objects.clone(),
             versions: snapshot.versions.clone(),
-            force_conflicts: false,
+            options,
             writes: Vec::new(),
-            create_namespaces: false,
         }
     }
 

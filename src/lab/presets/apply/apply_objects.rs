@@ -46,7 +46,7 @@ impl Applier {
             let object = with_preset_label(object, resolved.preset, managed);
             let mode = ApplyMode {
                 dry_run: false,
-                force: managed || self.force_conflicts,
+                force: managed || self.options.force_conflicts,
             };
             match self.remote.apply(kind, &manifest.key, &object, mode).await {
                 Ok(response) => {

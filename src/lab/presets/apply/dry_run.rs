@@ -78,7 +78,7 @@ impl Applier {
                 reply = dry_run(true).await;
             }
             if let (true, LiveState::Unmanaged, Some(live)) =
-                (self.force_conflicts, live_state, &live)
+                (self.options.force_conflicts, live_state, &live)
             {
                 let status = reply.as_ref().err().and_then(RequestError::status);
                 let conflicts = status.and_then(field_conflicts::field_conflicts);
@@ -174,13 +174,15 @@ impl Applier {
                 None => self.has_namespace(namespace).await?,
             };
             resolved.namespaces.insert(namespace.to_owned(), exists);
-            if !exists && !creates_namespace(resolved, namespace) && self.create_namespaces {
+            if exists || creates_namespace(resolved, namespace) {
+                continue;
+            }
+            if self.options.create_namespaces {
                 if resolved.create_namespaces.insert(namespace.to_owned()) {
-                    outcome
-                        .warnings
-                        .push(missing_namespace(manifest, namespace));
+                    let warning = missing_namespace(manifest, namespace);
+                    outcome.warnings.push(warning);
                 }
-            } else if !exists && !creates_namespace(resolved, namespace) {
+            } else {
                 let message = format!("there is no namespace {namespace:?}");
                 let finding = manifest.error("metadata.namespace", message);
                 findings.push(finding.remedy("add a Namespace object to the preset"));

@@ -114,7 +114,7 @@ impl CaseRunner<'_> {
             config.components.nodes_of_presets = file.nodes.is_none();
             config.components.kueue = file.kueue.clone();
             config.cluster.external_clients = false;
-            config.presets.create_namespaces = true;
+            config.presets.apply.create_namespaces = true;
             config.components.operators = operators;
             config
         };
