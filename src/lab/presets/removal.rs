@@ -3,7 +3,7 @@
 use kube::Client;
 
 use super::api_client::{ApiClient, RequestError};
-use super::apply::Applier;
+use super::apply::{Applier, ApplyOptions};
 
 /// The result of the removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub async fn remove_preset_objects(
     let remote = ApiClient {
         client: client.clone(),
     };
-    let mut applier = Applier::new(remote).await?;
+    let mut applier = Applier::new(remote, ApplyOptions::default()).await?;
     let outcome = applier.remove_all(remove_finalizers).await?;
     Ok(RemovalReport {
         objects: outcome.pruned,

@@ -15,6 +15,7 @@ use crate::plugins::Operation;
 use crate::storage::{CommitError, Object};
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::status_reason::StatusReason;
 
 /// The number of attempts to generate a name that is not in use.
 const NAME_ATTEMPTS: usize = 8;
@@ -64,7 +65,7 @@ pub(super) async fn create(call: &RequestContext<'_>) -> Result<ApiResponse, Api
 pub(super) async fn create_object(
     call: &RequestContext<'_>,
     options: &WriteOptions,
-    mut object: Value,
+    object: Value,
 ) -> Result<WriteOutcome, ApiError> {
     if call.served.custom.as_ref().is_some_and(|c| c.terminating) {
         let message = "create not allowed while custom resource definition is terminating";
@@ -72,24 +73,22 @@ pub(super) async fn create_object(
         let name = object_meta::meta_str(&object, "name");
         return Err(ApiError::forbidden(group, plural, name, message));
     }
-    generate_name(call, &mut object)?;
-    try_create(call, options, object).await
-}
-
-/// Names an object that has a `generateName` only. If the name exists, another one is generated.
-fn generate_name(call: &RequestContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-    if !object_meta::meta_str(object, "name").is_empty() {
-        return Ok(());
+    if !object_meta::meta_str(&object, "name").is_empty() {
+        return try_create(call, options, object).await;
     }
-    let storage = call.storage()?;
-    for _ in 0..NAME_ATTEMPTS {
-        let generated = object_meta::generate_name(object, &call.core.entropy);
-        let key = call.storage_key(object_meta::meta_str(object, "name"));
-        if !generated || storage.get(&key).is_none() {
-            break;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut named = object.clone();
+        let generated = object_meta::generate_name(&mut named, &call.core.entropy);
+        match try_create(call, options, named).await {
+            Err(e)
+                if e.reason == StatusReason::AlreadyExists
+                    && generated
+                    && attempt < NAME_ATTEMPTS => {}
+            outcome => return outcome,
         }
     }
-    Ok(())
 }
 
 async fn try_create(
