@@ -10,13 +10,14 @@
 //!
 //! 1. `text`, `theme`, `glyphs`: text and its style;
 //! 2. [`model`]: the watched objects; [`backend`]: the capabilities of a lab;
-//! 3. [`state`]: the state of the UI, with the identifiers of views, rows and actions;
-//! 4. [`input`]: keys and bindings; [`msg`]: messages and commands; `widgets`: what screens consist of;
+//! 3. [`state`]: the state of the UI, with the identifiers of views and rows;
+//! 4. [`input`]: keys; [`msg`]: messages and commands; `widgets`: what screens consist of;
 //! 5. `views`: each view is one file;
-//! 6. `keymap`: the tables of key bindings and commands; `actions`: each action is one file;
-//! 7. [`screen`]: the whole screen;
-//! 8. [`update`](mod@update): handles messages;
-//! 9. `run`: the event loop.
+//! 6. `actions`: each action is one file;
+//! 7. `keymap`: the tables of key bindings and commands, with their actions;
+//! 8. [`screen`]: the whole screen;
+//! 9. [`update`](mod@update): handles messages;
+//! 10. `run`: the event loop.
 
 mod actions;
 pub mod backend;

@@ -2,16 +2,15 @@
 
 use std::fmt::Debug;
 
-use super::by_id;
 use crate::msg::Cmd;
-use crate::state::{ActionId, State, UnavailableReason};
+use crate::state::{State, UnavailableReason};
 
 /// Something that a key or a command does.
 pub(crate) trait Action: Debug + Sync + 'static {
     /// Whether the action is available: on this cluster, in this window, for the current row.
     ///
     /// # Errors
-    /// Why it is unavailable. Dispatch shows the reason; see also [`is_available`].
+    /// Why it is unavailable. Dispatch shows the reason; the footer shows only available actions.
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         let _ = state;
         Ok(())
@@ -32,19 +31,8 @@ pub(crate) trait Action: Debug + Sync + 'static {
         Vec::new()
     }
 
-    /// Runs with the chosen item of the menu that the action opened.
-    fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
-        let _ = (state, item);
-        Vec::new()
-    }
-
     /// Whether its key dismisses results that are some seconds old.
     fn expires_notifications(&self) -> bool {
         true
     }
-}
-
-/// Whether the action is available now. The footer shows only available actions.
-pub(crate) fn is_available(state: &State, action: ActionId) -> bool {
-    by_id(action).can(state).is_ok()
 }

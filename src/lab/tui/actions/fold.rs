@@ -4,7 +4,7 @@ use super::Action;
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
 use crate::state::{State, UnavailableReason, requires};
-use crate::views::{QueueRow, QueuesView, View};
+use crate::views::{QueueRow, QueuesView};
 
 /// Folds or unfolds the branch of the selected row.
 #[derive(Debug)]

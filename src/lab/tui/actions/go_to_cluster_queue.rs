@@ -4,7 +4,7 @@ use super::{Action, navigation};
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
 use crate::state::{State, UnavailableReason, ViewId};
-use crate::views::{self, QueueRow, QueuesView, View};
+use crate::views::{self, QueueRow, QueuesView};
 
 /// Goes to the ClusterQueue of a Workload, or to that of the preemptor of an eviction.
 #[derive(Debug)]

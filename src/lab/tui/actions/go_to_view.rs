@@ -1,5 +1,7 @@
 //! Going to a view.
 
+use std::sync::LazyLock;
+
 use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
@@ -7,7 +9,16 @@ use crate::views;
 
 /// Goes to a view; as a command also narrows it to a namespace or filter.
 #[derive(Debug)]
-pub(crate) struct GoToView(pub(crate) ViewId);
+pub(crate) struct GoToView(ViewId);
+
+static ALL: LazyLock<[GoToView; ViewId::ALL.len()]> = LazyLock::new(|| ViewId::ALL.map(GoToView));
+
+impl GoToView {
+    /// The action that goes to `view`.
+    pub(crate) fn to(view: ViewId) -> &'static Self {
+        &ALL[view.index()]
+    }
+}
 
 impl Action for GoToView {
     fn run(&self, state: &mut State) -> Vec<Cmd> {

@@ -4,7 +4,7 @@ use super::{Action, navigation};
 use crate::model::{ObjectKey, Row};
 use crate::msg::Cmd;
 use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
-use crate::views::{self, RelatedWorkloads, View, WorkloadsView};
+use crate::views::{self, RelatedWorkloads, WorkloadsView};
 
 /// Goes to the Workloads of a queue or node, or to the Workload of an eviction or Event.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
-//! The actions: each is one file that implements [`Action`], an identifier in
-//! [`ActionId`](crate::state::ActionId), and a line in `by_id.rs`. Key bindings, commands and menus
-//! name actions by identifier.
+//! The actions: each is one file that implements [`Action`]. Key bindings and commands
+//! ([`keymap`](crate::keymap)) hold the actions themselves.
 
 mod action;
 mod back;
-mod by_id;
 mod cancel_managed_job;
 mod choose_namespace;
 mod copy_name;
@@ -32,9 +30,8 @@ mod submit_preset_sample;
 mod switch_preset;
 mod toggle_finished;
 
-pub(crate) use action::{Action, is_available};
+pub(crate) use action::Action;
 pub(crate) use back::Back;
-pub(crate) use by_id::by_id;
 pub(crate) use cancel_managed_job::CancelManagedJob;
 pub use cancel_managed_job::cancel_managed_job;
 pub(crate) use choose_namespace::ChooseNamespace;
@@ -56,7 +53,7 @@ pub(crate) use pause_clock::SetPaused;
 pub(crate) use quit::{Quit, QuitAtOnce, Suspend};
 #[cfg(test)]
 pub(crate) use run_demo::StartDemo;
-pub(crate) use run_demo::{RunDemo, start as start_demo};
+pub(crate) use run_demo::{RunDemo, choose as choose_demo, start as start_demo};
 pub(crate) use scroll::Scroll;
 pub(crate) use set_speed::SetSpeed;
 pub(crate) use show_object::{Describe, FetchObject, ShowYaml};
@@ -64,8 +61,6 @@ pub(crate) use show_page::{ShowHelp, ShowNotifications};
 pub(crate) use sort_rows::SortRows;
 pub use submit_job::submit_job;
 pub(crate) use submit_job::{OpenSubmitForm, SubmitJob};
-pub(crate) use submit_preset_sample::OpenSampleMenu;
-#[cfg(test)]
-pub(crate) use switch_preset::SwitchPreset;
-pub(crate) use switch_preset::{ApplyPreset, OpenPresetMenu};
+pub(crate) use submit_preset_sample::{OpenSampleMenu, choose as choose_sample};
+pub(crate) use switch_preset::{ApplyPreset, OpenPresetMenu, SwitchPreset};
 pub(crate) use toggle_finished::ToggleFinished;

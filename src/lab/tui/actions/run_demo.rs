@@ -7,7 +7,7 @@ use crate::backend::{Backend, Demo, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{
-    self, ActionId, Confirmation, Dialog, Menu, OnConfirm, Severity, State, UnavailableReason,
+    self, Confirmation, Dialog, Menu, OnChoose, OnConfirm, Severity, State, UnavailableReason,
     ViewId, requires,
 };
 use crate::text::sanitize;
@@ -24,7 +24,7 @@ impl Action for RunDemo {
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
         match state::only_demo(state).map(|demo| demo.name.clone()) {
-            Some(name) => self.chosen(state, &name),
+            Some(name) => choose(state, &name),
             None => self.run_with(state, ""),
         }
     }
@@ -39,7 +39,7 @@ impl Action for RunDemo {
                 title: "Run a demo",
                 items: items.collect(),
                 selected: 0,
-                action: ActionId::RunDemo,
+                on_choose: OnChoose::StartDemo,
             }));
             return Vec::new();
         }
@@ -48,32 +48,32 @@ impl Action for RunDemo {
             state.notify(Severity::Hint, text);
             return Vec::new();
         }
-        self.chosen(state, name)
+        choose(state, name)
     }
 
     fn complete(&self, state: &State) -> Vec<String> {
         state.env.demos.iter().map(|d| d.name.clone()).collect()
     }
+}
 
-    /// Starts the demo and opens the view of workloads; asks before the demo switches the preset.
-    fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
-        let demo = state.env.demos.iter().find(|demo| demo.name == item);
-        let preset = demo.and_then(|demo| demo.preset.clone());
-        let active = state.applied_preset().map(|preset| preset.name.clone());
-        if let (Some(preset), Some(active)) = (preset, active)
-            && preset != active
-        {
-            state.ui.dialog = Some(Dialog::Confirm(Confirmation {
-                title: "Run a demo",
-                text: vec![format!(
-                    "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted during the demo."
-                )],
-                on_confirm: OnConfirm::StartDemo(item.to_owned()),
-            }));
-            return Vec::new();
-        }
-        start(state, item)
+/// Starts the demo and opens the view of workloads; asks before the demo switches the preset.
+pub(crate) fn choose(state: &mut State, item: &str) -> Vec<Cmd> {
+    let demo = state.env.demos.iter().find(|demo| demo.name == item);
+    let preset = demo.and_then(|demo| demo.preset.clone());
+    let active = state.applied_preset().map(|preset| preset.name.clone());
+    if let (Some(preset), Some(active)) = (preset, active)
+        && preset != active
+    {
+        state.ui.dialog = Some(Dialog::Confirm(Confirmation {
+            title: "Run a demo",
+            text: vec![format!(
+                "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted during the demo."
+            )],
+            on_confirm: OnConfirm::StartDemo(item.to_owned()),
+        }));
+        return Vec::new();
     }
+    start(state, item)
 }
 
 /// Starts a demo and opens the view of workloads.

@@ -6,7 +6,7 @@ use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{ActionId, Dialog, Menu, State, UnavailableReason, requires};
+use crate::state::{Dialog, Menu, OnChoose, State, UnavailableReason, requires};
 use crate::text::sanitize;
 use crate::views;
 
@@ -43,18 +43,19 @@ impl Action for OpenSampleMenu {
                 .map(|(name, about)| (name.clone(), sanitize(about)))
                 .collect(),
             selected: 0,
-            action: ActionId::OpenSampleMenu,
+            on_choose: OnChoose::SubmitSample,
         }));
         Vec::new()
     }
+}
 
-    fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
-        let operation = state.applied_preset().map(|preset| SubmitPresetSample {
-            preset: preset.name.clone(),
-            sample: item.to_owned(),
-        });
-        operation.map(Cmd::operation).into_iter().collect()
-    }
+/// Submits a sample of the active preset.
+pub(crate) fn choose(state: &mut State, item: &str) -> Vec<Cmd> {
+    let operation = state.applied_preset().map(|preset| SubmitPresetSample {
+        preset: preset.name.clone(),
+        sample: item.to_owned(),
+    });
+    operation.map(Cmd::operation).into_iter().collect()
 }
 
 /// Submits a sample of a preset.

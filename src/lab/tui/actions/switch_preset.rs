@@ -6,7 +6,7 @@ use super::Action;
 use crate::backend::{Backend, OperationError, Preset, PresetState};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, requires};
+use crate::state::{Dialog, Menu, OnChoose, Severity, State, UnavailableReason, requires};
 use crate::text::first_sentence;
 use crate::views;
 
@@ -31,7 +31,7 @@ impl Action for OpenPresetMenu {
             title: "Switch preset",
             items,
             selected: selected.unwrap_or(0),
-            action: ActionId::OpenPresetMenu,
+            on_choose: OnChoose::SwitchPreset,
         }));
         Vec::new()
     }
@@ -47,16 +47,12 @@ impl Action for OpenPresetMenu {
             state.notify(Severity::Hint, text);
             return Vec::new();
         }
-        self.chosen(state, name)
+        vec![Cmd::operation(SwitchPreset(name.to_owned()))]
     }
 
     fn complete(&self, state: &State) -> Vec<String> {
         let presets = state.presets.iter().flat_map(|list| &list.presets);
         presets.map(|p| p.name.clone()).collect()
-    }
-
-    fn chosen(&self, _: &mut State, item: &str) -> Vec<Cmd> {
-        vec![Cmd::operation(SwitchPreset(item.to_owned()))]
     }
 }
 

@@ -1,7 +1,7 @@
-//! Keys, and bindings of keys to the identifiers of actions.
+//! Keys.
 
-mod binding;
+mod input_key;
 mod key;
 
-pub(crate) use binding::{Binding, InputKey, Target, input, key};
+pub(crate) use input_key::InputKey;
 pub use key::Key;

@@ -1,6 +1,10 @@
 //! The commands of the prompt.
 
-use crate::state::{ActionId, ViewId};
+use crate::actions::{
+    Action, ChooseNamespace, GoToView, OpenPresetMenu, OpenSubmitForm, PauseClock, Quit,
+    QuitAtOnce, RunDemo, SetSpeed, ShowHelp, ShowNotifications,
+};
+use crate::state::ViewId;
 use crate::views;
 
 /// A command of the prompt.
@@ -13,7 +17,7 @@ pub(crate) struct Command {
     /// The text in the help.
     pub(crate) help: &'static str,
     /// What it does.
-    pub(crate) action: ActionId,
+    pub(crate) action: &'static dyn Action,
 }
 
 /// All commands: those of the views, then the others.
@@ -36,7 +40,7 @@ impl Command {
             view.info().command_names,
             argument,
             view.info().help,
-            ActionId::GoToView(id),
+            GoToView::to(id),
         )
     }
 }
@@ -45,7 +49,7 @@ const fn command(
     names: &'static [&'static str],
     argument: &'static str,
     help: &'static str,
-    action: ActionId,
+    action: &'static dyn Action,
 ) -> Command {
     Command {
         names,
@@ -57,15 +61,15 @@ const fn command(
 
 #[rustfmt::skip]
 const COMMANDS: &[Command] = &[
-    command(&["preset"], "[NAME]", "switch preset", ActionId::OpenPresetMenu),
-    command(&["demo"], "[NAME]", "run a demo", ActionId::RunDemo),
-    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", ActionId::ChooseNamespace),
-    command(&["submit", "run"], "", "submit sample workloads", ActionId::OpenSubmitForm),
-    command(&["speed"], "N", "set the speed of lab time; 0 pauses it", ActionId::SetSpeed),
-    command(&["pause"], "", "pause lab time", ActionId::PauseClock),
-    command(&["resume"], "", "resume lab time", ActionId::ResumeClock),
-    command(&["messages", "notes"], "", "all messages", ActionId::ShowNotifications),
-    command(&["help", "h"], "", "keys and commands", ActionId::ShowHelp),
-    command(&["quit", "q", "exit"], "", "quit", ActionId::Quit),
-    command(&["q!"], "", "quit without confirmation", ActionId::QuitAtOnce),
+    command(&["preset"], "[NAME]", "switch preset", &OpenPresetMenu),
+    command(&["demo"], "[NAME]", "run a demo", &RunDemo),
+    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", &ChooseNamespace),
+    command(&["submit", "run"], "", "submit sample workloads", &OpenSubmitForm),
+    command(&["speed"], "N", "set the speed of lab time; 0 pauses it", &SetSpeed),
+    command(&["pause"], "", "pause lab time", &PauseClock::Pause),
+    command(&["resume"], "", "resume lab time", &PauseClock::Resume),
+    command(&["messages", "notes"], "", "all messages", &ShowNotifications),
+    command(&["help", "h"], "", "keys and commands", &ShowHelp),
+    command(&["quit", "q", "exit"], "", "quit", &Quit),
+    command(&["q!"], "", "quit without confirmation", &QuitAtOnce),
 ];

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::binding::{Binding, Target};
 use super::bindings;
-use crate::input::{Binding, Key, Target};
+use crate::input::Key;
 use crate::state::{Dialog, State, ViewId};
 use crate::views;
 
@@ -62,7 +63,7 @@ impl Scope {
         match self {
             Self::Global => &bindings::GLOBAL,
             Self::List => bindings::LIST,
-            Self::View(id) => views::by_id(id).info().bindings,
+            Self::View(id) => bindings::of_view(id),
             Self::ObjectPage => bindings::OBJECT_PAGE,
             Self::TextPage => bindings::TEXT_PAGE,
             Self::Confirm => bindings::CONFIRM,

@@ -1,6 +1,6 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
-use super::{ActionId, SubmitForm};
+use super::SubmitForm;
 use crate::model::{ManagedJobRef, ObjectRef};
 
 /// An open dialog.
@@ -47,6 +47,17 @@ pub(crate) struct Menu {
     pub items: Vec<(String, String)>,
     /// Index of the selected item.
     pub selected: usize,
-    /// The action that gets the chosen item.
-    pub(crate) action: ActionId,
+    /// What the choice of an item does.
+    pub(crate) on_choose: OnChoose,
+}
+
+/// What the choice of an item does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnChoose {
+    /// Starts the demo, after confirmation if it switches the preset.
+    StartDemo,
+    /// Submits the sample of the active preset.
+    SubmitSample,
+    /// Switches to the preset.
+    SwitchPreset,
 }

@@ -4,7 +4,6 @@
 //! [`update`]: mod@crate::update
 //! [`view`]: mod@crate::screen
 
-mod action_id;
 mod app_state;
 mod demo_of_preset;
 mod dialog;
@@ -24,10 +23,9 @@ mod ui_state;
 mod unavailable_reason;
 mod view_id;
 
-pub(crate) use action_id::ActionId;
 pub use app_state::State;
 pub(crate) use demo_of_preset::{is_of_active, only_demo};
-pub(crate) use dialog::{Confirmation, Dialog, Menu, OnConfirm};
+pub(crate) use dialog::{Confirmation, Dialog, Menu, OnChoose, OnConfirm};
 pub use env::Env;
 pub(crate) use filter::Filter;
 pub(crate) use form::{FieldId, SubmitForm};

@@ -2,9 +2,10 @@
 
 use super::driver::press;
 use super::fixture::busy;
-use crate::input::{Key, Target};
+use crate::input::Key;
+use crate::keymap::{self, Target};
 use crate::state::{State, ViewId};
-use crate::{actions, keymap, views};
+use crate::views;
 
 /// The fixture with a view open.
 fn state_with(view: ViewId) -> State {
@@ -24,7 +25,10 @@ fn every_view_describes_all_its_rows() {
         assert!(!rows.is_empty(), "{id:?}");
         for row in rows {
             assert_eq!(rows.iter().filter(|other| *other == row).count(), 1);
-            assert!(!view.row_title(row).is_empty(), "{row:?}");
+            assert!(
+                view.row_title(row).is_some_and(|title| !title.is_empty()),
+                "{row:?}"
+            );
             assert!(view.row_name(&state, row).is_some(), "{row:?}");
             let deletion = view.deletion(&state, row);
             if deletion.is_ok_and(|d| !d.objects.is_empty()) {
@@ -59,7 +63,7 @@ fn unavailable_actions_change_nothing() {
             let Some(Target::Action(action)) = target else {
                 panic!("{key} is no action");
             };
-            if actions::by_id(action).can(&state).is_ok() {
+            if action.can(&state).is_ok() {
                 continue;
             }
             let mut after = state.clone();

@@ -18,7 +18,7 @@ use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Dialog, PageKind, RowId, SampleJob, State, ViewId};
 use crate::update::update;
-use crate::views::{self, QueueRow, QueuesView, View, WorkloadsView};
+use crate::views::{self, QueueRow, QueuesView, WorkloadsView};
 
 #[test]
 fn quitting_needs_confirmation_only_if_it_stops_the_lab() {

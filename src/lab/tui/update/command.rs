@@ -1,6 +1,5 @@
 //! Running and completing commands of the prompt.
 
-use crate::actions;
 use crate::keymap::{Command, commands};
 use crate::msg::Cmd;
 use crate::state::{Severity, State};
@@ -38,7 +37,7 @@ fn similar_command(name: &str) -> Option<&'static str> {
 
 /// Whether this window can ever run a command.
 fn is_possible(state: &State, command: &Command) -> bool {
-    let reason = actions::by_id(command.action).can(state).err();
+    let reason = command.action.can(state).err();
     reason.is_none_or(|reason| !reason.is_permanent())
 }
 
@@ -56,7 +55,7 @@ pub(super) fn completions(state: &State, typed: &str) -> Vec<String> {
         return names;
     };
     let command = commands().find(|c| c.names.contains(&name));
-    let arguments = command.map(|c| actions::by_id(c.action).complete(state));
+    let arguments = command.map(|c| c.action.complete(state));
     arguments
         .into_iter()
         .flatten()

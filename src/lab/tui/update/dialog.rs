@@ -2,11 +2,11 @@
 
 use crossterm::event::KeyCode;
 
-use crate::actions::{self, CancelManagedJob, DeleteObjects, SubmitJob};
-use crate::input::{InputKey, Key, Target};
-use crate::keymap;
+use crate::actions::{self, CancelManagedJob, DeleteObjects, SubmitJob, SwitchPreset};
+use crate::input::{InputKey, Key};
+use crate::keymap::{self, Target};
 use crate::msg::Cmd;
-use crate::state::{Confirmation, Dialog, FieldId, Menu, OnConfirm, State, SubmitForm};
+use crate::state::{Confirmation, Dialog, FieldId, Menu, OnChoose, OnConfirm, State, SubmitForm};
 
 /// Handles a key while a dialog is open.
 pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
@@ -58,7 +58,7 @@ fn handle_menu(state: &mut State, mut menu: Menu, input: Option<InputKey>) -> Ve
         Some(InputKey::Down) => menu.selected = (menu.selected + 1).min(last),
         Some(InputKey::Accept) => {
             return match menu.items.get(menu.selected) {
-                Some((name, _)) => actions::by_id(menu.action).chosen(state, name),
+                Some((name, _)) => chosen(state, menu.on_choose, name),
                 None => Vec::new(),
             };
         }
@@ -66,6 +66,15 @@ fn handle_menu(state: &mut State, mut menu: Menu, input: Option<InputKey>) -> Ve
     }
     state.ui.dialog = Some(Dialog::Menu(menu));
     Vec::new()
+}
+
+/// The commands of a chosen item.
+fn chosen(state: &mut State, on_choose: OnChoose, item: &str) -> Vec<Cmd> {
+    match on_choose {
+        OnChoose::StartDemo => actions::choose_demo(state, item),
+        OnChoose::SubmitSample => actions::choose_sample(state, item),
+        OnChoose::SwitchPreset => vec![Cmd::operation(SwitchPreset(item.to_owned()))],
+    }
 }
 
 fn handle_form(

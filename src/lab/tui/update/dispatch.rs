@@ -1,13 +1,12 @@
 //! Running actions.
 
-use crate::actions;
+use crate::actions::Action;
 use crate::msg::Cmd;
-use crate::state::{ActionId, Severity, State, UnavailableReason};
+use crate::state::{Severity, State, UnavailableReason};
 
 /// Runs an action if it is available, or else notifies why it is not. `argument` is that of a
 /// command; `None` for a key.
-pub(super) fn dispatch(state: &mut State, action: ActionId, argument: Option<&str>) -> Vec<Cmd> {
-    let action = actions::by_id(action);
+pub(super) fn dispatch(state: &mut State, action: &dyn Action, argument: Option<&str>) -> Vec<Cmd> {
     match action.can(state) {
         Err(UnavailableReason::NotApplicable) => Vec::new(),
         Err(reason) => {

@@ -1,11 +1,11 @@
 //! Keys and the mouse.
 
-use crate::actions::{self, navigation};
-use crate::input::{Key, Target};
-use crate::keymap;
+use crate::actions::{OpenDetails, navigation};
+use crate::input::Key;
+use crate::keymap::{self, Target};
 use crate::msg::Cmd;
 use crate::screen::layout::{self, ClickTarget};
-use crate::state::{ActionId, State};
+use crate::state::State;
 
 use super::dispatch::dispatch;
 use super::{dialog, prompt};
@@ -26,7 +26,7 @@ pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
     let Some(Target::Action(action)) = keymap::lookup(&keymap::scopes(state), key) else {
         return Vec::new();
     };
-    if actions::by_id(action).expires_notifications() {
+    if action.expires_notifications() {
         expire_notifications(state);
     }
     dispatch(state, action, None)
@@ -64,7 +64,7 @@ pub(super) fn handle_click(state: &mut State, x: u16, y: u16) -> Vec<Cmd> {
             let at = list.offset + line;
             if at < list.rows.len() {
                 if list.selected_index == at {
-                    return dispatch(state, ActionId::OpenDetails, None);
+                    return dispatch(state, &OpenDetails, None);
                 }
                 list.select_index(at);
             }

@@ -3,8 +3,8 @@
 use crossterm::event::KeyCode;
 use tui_input::InputRequest;
 
-use crate::input::{InputKey, Key, Target};
-use crate::keymap;
+use crate::input::{InputKey, Key};
+use crate::keymap::{self, Target};
 use crate::msg::Cmd;
 use crate::state::{Filter, PageSearch, Prompt, PromptMode, Severity, State};
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::screen::{layout, page};
 use crate::state::{PageContent, PageKind, State, ViewId};
-use crate::views;
+use crate::views::{self, RowQuery};
 
 /// Refreshes what follows from the state.
 pub fn refresh(state: &mut State) {
@@ -19,9 +19,10 @@ pub fn refresh(state: &mut State) {
 fn refresh_rows(state: &mut State, id: ViewId) {
     let revision = rows_revision(state, id);
     if state.ui.list().rows_revision != Some(revision) {
-        let (rows, unfiltered) = views::by_id(id).rows(state, state.ui.list());
+        let query = RowQuery::of(state.ui.list());
+        let found = views::by_id(id).rows(state, query);
         let list = state.ui.list_mut();
-        list.set_rows(rows, unfiltered);
+        list.set_rows(found.rows, found.unfiltered);
         list.rows_revision = Some(revision);
     }
 }

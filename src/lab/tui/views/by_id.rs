@@ -1,6 +1,6 @@
 //! The views by their identifiers.
 
-use super::AnyView;
+use super::View;
 use super::events::EventsView;
 use super::evictions::EvictionsView;
 use super::jobs::JobsView;
@@ -11,7 +11,7 @@ use super::workloads::WorkloadsView;
 use crate::state::{RowId, ViewId};
 
 /// The view of an identifier.
-pub(crate) fn by_id(id: ViewId) -> &'static dyn AnyView {
+pub(crate) fn by_id(id: ViewId) -> &'static dyn View {
     match id {
         ViewId::Queues => &QueuesView,
         ViewId::Workloads => &WorkloadsView,
@@ -24,6 +24,6 @@ pub(crate) fn by_id(id: ViewId) -> &'static dyn AnyView {
 }
 
 /// The view of a row.
-pub(crate) fn of_row(row: &RowId) -> &'static dyn AnyView {
+pub(crate) fn of_row(row: &RowId) -> &'static dyn View {
     by_id(row.view())
 }

@@ -5,61 +5,55 @@ use std::hash::{DefaultHasher, Hash};
 use super::details::event;
 use super::row_query::NO_LABELS;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
-use crate::input::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
 use crate::widgets::format::short_kind;
 use crate::widgets::table::{self, Cell, Column, ListArea};
 use crate::widgets::{Canvas, PageBuilder};
 
-const COLUMNS: [Column; 7] = [
-    Column::new("TIME", 8, 8, 0).no_truncate(),
-    Column::new("TYPE", 4, 7, 4)
-        .no_truncate()
-        .sort_by(SortBy::Warning),
-    Column::new("REASON", 10, 28, 1).name(),
-    Column::new("NS", 4, 16, 6).no_truncate(),
-    Column::new("OBJECT", 18, 52, 3)
-        .name()
-        .sort_by(SortBy::Name),
-    Column::new("MESSAGE", 20, 200, 2).fraction(3),
-    Column::new("FROM", 10, 36, 5).no_truncate(),
-];
-
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["w"], ActionId::GoToWorkloads, "go to its workload"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by object"),
-    key(&["W"], ActionId::SortRows(SortBy::Warning), "warnings first"),
-];
+/// The columns in a list of this width.
+fn columns(width: u16) -> [Column; 7] {
+    [
+        Column::new("TIME", 8, 8, 0).no_truncate(),
+        Column::new("TYPE", 4, 7, 4)
+            .no_truncate()
+            .sort_by(SortBy::Warning),
+        Column::new("REASON", 10, 28, 1).name().preferred(width / 6),
+        Column::new("NS", 4, 16, 6).no_truncate(),
+        Column::new("OBJECT", 18, 52, 3)
+            .name()
+            .sort_by(SortBy::Name)
+            .preferred(width / 5),
+        Column::new("MESSAGE", 20, 200, 2).fraction(3),
+        Column::new("FROM", 10, 36, 5).no_truncate(),
+    ]
+}
 
 /// The view of Events; a row is the name of an Event.
 pub(crate) struct EventsView;
 
 impl View for EventsView {
-    type Row = ObjectKey;
-
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Events,
-        title: "Events",
-        help: "events",
-        command_names: &["events", "ev", "event"],
-        bindings: BINDINGS,
-        kind: Some(Kind::Event),
-        namespaced: true,
-        side_panel: false,
-        sorts: &[SortBy::Name, SortBy::Warning],
-    };
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Events",
+            help: "events",
+            command_names: &["events", "ev", "event"],
+            kind: Some(Kind::Event),
+            namespaced: true,
+            side_panel: false,
+            sorts: &[SortBy::Name, SortBy::Warning],
+        }
+    }
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.events.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<ObjectKey> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let mut unfiltered = 0;
         let mut found = Vec::new();
         for e in state.data.events.newest_first() {
@@ -78,20 +72,16 @@ impl View for EventsView {
             }
             _ => {}
         }
-        query.in_direction(found.into_iter().map(|e| e.key.clone()), unfiltered)
+        query.in_direction(
+            ViewId::Events,
+            found.into_iter().map(|e| e.key.clone()),
+            unfiltered,
+        )
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, ObjectKey>,
-        canvas: &mut Canvas<'_>,
-    ) {
-        let mut columns = COLUMNS;
-        columns[2] = columns[2].preferred(area.rows.width / 6);
-        columns[4] = columns[4].preferred(area.rows.width / 5);
-        table::draw(canvas, area, &columns, list, |c, key| {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        let list = TypedList::<ObjectKey>::new(list);
+        table::draw(canvas, area, &columns(area.rows.width), list, |c, key| {
             Some(row(state, c, state.data.events.get(key)?))
         });
     }
@@ -100,34 +90,41 @@ impl View for EventsView {
         "No events yet.".to_owned()
     }
 
-    fn row_title(&self, _: &ObjectKey) -> String {
-        "Event".to_owned()
+    fn row_title(&self, _: &RowId) -> Option<String> {
+        Some("Event".to_owned())
     }
 
-    fn row_name(&self, _: &State, key: &ObjectKey) -> Option<String> {
+    fn row_name(&self, _: &State, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
         Some(key.name.clone())
     }
 
-    fn caption(&self, state: &State, key: &ObjectKey) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
         Some(state.data.events.get(key)?.message.clone())
     }
 
-    fn details(&self, state: &State, key: &ObjectKey, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(key) = id.get::<ObjectKey>() else {
+            return;
+        };
         match state.data.events.get(key) {
             Some(found) => event::write(state, found, page),
             None => page.not_found("Event", &key.to_string()),
         }
     }
 
-    fn object(&self, _: &State, key: &ObjectKey) -> Option<ObjectRef> {
+    fn object(&self, _: &State, id: &RowId) -> Option<ObjectRef> {
+        let key = id.get::<ObjectKey>()?;
         Some(ObjectRef::watched(Kind::Event, key.clone()))
     }
 
-    fn deletion(&self, _: &State, _: &ObjectKey) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, _: &State, _: &RowId) -> Result<Deletion, UnavailableReason> {
         Err(UnavailableReason::because("Events cannot be deleted here"))
     }
 
-    fn related_workloads(&self, state: &State, key: &ObjectKey) -> Option<RelatedWorkloads> {
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        let key = id.get::<ObjectKey>()?;
         let event = state.data.events.get(key);
         let workload = event.and_then(|e| match e.kind.as_str() {
             "Workload" => Some(e.object.clone()),

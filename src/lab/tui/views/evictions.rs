@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use super::details::eviction;
 use super::row_query::NO_LABELS;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
-use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
 use crate::widgets::format::requests_text;
@@ -41,37 +40,27 @@ pub(crate) struct EvictionRow {
     at: Timestamp,
 }
 
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["w"], ActionId::GoToWorkloads, "go to the evicted workload"),
-    key(&["u"], ActionId::GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by the evicted workload"),
-    key(&["x"], ActionId::Explain, "explain the evicted workload"),
-];
-
 /// The view of evictions and preemptions.
 pub(crate) struct EvictionsView;
 
 impl View for EvictionsView {
-    type Row = EvictionRow;
-
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Evictions,
-        title: "Preemptions",
-        help: "evictions and preemptions",
-        command_names: &["preemptions", "pr", "evictions", "feed"],
-        bindings: BINDINGS,
-        kind: Some(Kind::Workload),
-        namespaced: false,
-        side_panel: true,
-        sorts: &[SortBy::Name],
-    };
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Preemptions",
+            help: "evictions and preemptions",
+            command_names: &["preemptions", "pr", "evictions", "feed"],
+            kind: Some(Kind::Workload),
+            namespaced: false,
+            side_panel: true,
+            sorts: &[SortBy::Name],
+        }
+    }
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.evictions.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<EvictionRow> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let mut found = Vec::new();
         let mut unfiltered = 0;
         for e in state.data.evictions.newest_first() {
@@ -90,18 +79,13 @@ impl View for EvictionsView {
             uid: e.evicted.uid.clone(),
             at: e.at,
         });
-        query.in_direction(rows, unfiltered)
+        query.in_direction(ViewId::Evictions, rows, unfiltered)
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, EvictionRow>,
-        canvas: &mut Canvas<'_>,
-    ) {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
         let shown: Vec<&Eviction> = state.data.evictions.newest_first().collect();
         let short = one_namespace(&shown);
+        let list = TypedList::<EvictionRow>::new(list);
         table::draw(canvas, area, &COLUMNS, list, |c, id| {
             Some(row(state, c, find(state, id)?, short))
         });
@@ -111,15 +95,17 @@ impl View for EvictionsView {
         "No evictions yet.".to_owned()
     }
 
-    fn row_title(&self, _: &EvictionRow) -> String {
-        "Eviction".to_owned()
+    fn row_title(&self, _: &RowId) -> Option<String> {
+        Some("Eviction".to_owned())
     }
 
-    fn row_name(&self, state: &State, row: &EvictionRow) -> Option<String> {
+    fn row_name(&self, state: &State, id: &RowId) -> Option<String> {
+        let row = id.get::<EvictionRow>()?;
         Some(find(state, row)?.evicted.key.name.clone())
     }
 
-    fn caption(&self, state: &State, row: &EvictionRow) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let row = id.get::<EvictionRow>()?;
         let e = find(state, row)?;
         let mut text = e.evicted.display_name();
         if let Some(p) = &e.preemptor {
@@ -136,31 +122,36 @@ impl View for EvictionsView {
         Some(format!("{text}: {}{policy}", e.reason_text()))
     }
 
-    fn details(&self, state: &State, row: &EvictionRow, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(row) = id.get::<EvictionRow>() else {
+            return;
+        };
         match find(state, row) {
             Some(found) => eviction::write(state, found, page),
             None => page.not_found("eviction of", &row.uid),
         }
     }
 
-    fn object(&self, state: &State, row: &EvictionRow) -> Option<ObjectRef> {
-        let key = self.workload(state, row)?;
+    fn object(&self, state: &State, id: &RowId) -> Option<ObjectRef> {
+        let key = self.workload(state, id)?;
         Some(ObjectRef::watched(Kind::Workload, key))
     }
 
-    fn deletion(&self, _: &State, _: &EvictionRow) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, _: &State, _: &RowId) -> Result<Deletion, UnavailableReason> {
         Err(UnavailableReason::because("evictions cannot be deleted"))
     }
 
-    fn workload(&self, state: &State, row: &EvictionRow) -> Option<ObjectKey> {
+    fn workload(&self, state: &State, id: &RowId) -> Option<ObjectKey> {
+        let row = id.get::<EvictionRow>()?;
         Some(find(state, row)?.evicted.key.clone())
     }
 
-    fn related_workloads(&self, state: &State, row: &EvictionRow) -> Option<RelatedWorkloads> {
-        Some(RelatedWorkloads::One(self.workload(state, row)))
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        Some(RelatedWorkloads::One(self.workload(state, id)))
     }
 
-    fn cluster_queue(&self, state: &State, row: &EvictionRow) -> Option<String> {
+    fn cluster_queue(&self, state: &State, id: &RowId) -> Option<String> {
+        let row = id.get::<EvictionRow>()?;
         let e = find(state, row)?;
         let preemptor = e.preemptor.as_ref().map(|p| &p.cluster_queue);
         Some(preemptor.unwrap_or(&e.evicted.cluster_queue).clone())

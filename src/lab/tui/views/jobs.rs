@@ -6,10 +6,9 @@ use std::hash::{DefaultHasher, Hash};
 use super::details::managed_job;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
-use crate::input::{Binding, key};
 use crate::model::managed_job::ManagedJobRow;
 use crate::model::{Kind, ManagedJobRef, ObjectKey, ObjectRef};
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, human_duration};
 use crate::theme::Role;
 use crate::widgets::table::{self, Cell, Column, ListArea};
@@ -31,37 +30,27 @@ const COLUMNS: [Column; 8] = [
         .sort_by(SortBy::Age),
 ];
 
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["w"], ActionId::GoToWorkloads, "go to the workloads of its pods").hint(9, "workloads"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
-    key(&["S"], ActionId::SortRows(SortBy::State), "sort by status"),
-    key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
-];
-
 /// The view of managed jobs; a row is the name of a `ManagedJob`.
 pub(crate) struct JobsView;
 
 impl View for JobsView {
-    type Row = String;
-
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Jobs,
-        title: "Jobs",
-        help: "managed jobs of SkyPilot",
-        command_names: &["jobs", "managedjobs", "mj"],
-        bindings: BINDINGS,
-        kind: Some(Kind::ManagedJob),
-        namespaced: false,
-        side_panel: true,
-        sorts: &[SortBy::Name, SortBy::State, SortBy::Age],
-    };
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Jobs",
+            help: "managed jobs of SkyPilot",
+            command_names: &["jobs", "managedjobs", "mj"],
+            kind: Some(Kind::ManagedJob),
+            namespaced: false,
+            side_panel: true,
+            sorts: &[SortBy::Name, SortBy::State, SortBy::Age],
+        }
+    }
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.managed_jobs.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let jobs = &state.data.managed_jobs;
         let mut found: Vec<&ManagedJobRow> = jobs
             .iter()
@@ -74,16 +63,11 @@ impl View for JobsView {
             _ => found.sort_by_key(|job| Reverse((job.meta.created, job.id))),
         }
         let rows = found.into_iter().map(|job| job.meta.key.name.clone());
-        query.in_direction(rows, jobs.len())
+        query.in_direction(ViewId::Jobs, rows, jobs.len())
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, String>,
-        canvas: &mut Canvas<'_>,
-    ) {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        let list = TypedList::<String>::new(list);
         table::draw(canvas, area, &COLUMNS, list, |c, name| {
             Some(row(state, c, state.data.managed_jobs.named(name)?))
         });
@@ -94,16 +78,19 @@ impl View for JobsView {
             .to_owned()
     }
 
-    fn row_title(&self, name: &String) -> String {
-        format!("ManagedJob {name}")
+    fn row_title(&self, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
+        Some(format!("ManagedJob {name}"))
     }
 
-    fn row_name(&self, state: &State, name: &String) -> Option<String> {
+    fn row_name(&self, state: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         let job = state.data.managed_jobs.named(name)?;
         Some(job.name.clone())
     }
 
-    fn caption(&self, state: &State, name: &String) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         let job = state.data.managed_jobs.named(name)?;
         let details = match job.details.is_empty() {
             true => job.status.clone(),
@@ -112,26 +99,31 @@ impl View for JobsView {
         Some(format!("{}: {details}", job.title()))
     }
 
-    fn details(&self, state: &State, name: &String, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(name) = id.get::<String>() else {
+            return;
+        };
         match state.data.managed_jobs.named(name) {
             Some(found) => managed_job::write(state, found, page),
             None => page.not_found("ManagedJob", name),
         }
     }
 
-    fn object(&self, _: &State, name: &String) -> Option<ObjectRef> {
+    fn object(&self, _: &State, id: &RowId) -> Option<ObjectRef> {
+        let name = id.get::<String>()?;
         let key = ObjectKey::cluster(name);
         Some(ObjectRef::watched(Kind::ManagedJob, key))
     }
 
     /// Cancels the job: its Pods would be launched again.
-    fn deletion(&self, state: &State, name: &String) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, state: &State, id: &RowId) -> Result<Deletion, UnavailableReason> {
+        let name = id.get::<String>().ok_or(UnavailableReason::NotApplicable)?;
         let job = state.data.managed_jobs.named(name);
         let job = job.filter(|job| !job.is_final()).ok_or_else(|| {
             UnavailableReason::because("the managed job has ended; there is nothing to cancel")
         })?;
         Ok(Deletion {
-            objects: self.object(state, name).into_iter().collect(),
+            objects: self.object(state, id).into_iter().collect(),
             note: "Its cluster is torn down, and its pods are deleted.".to_owned(),
             managed_job: Some(ManagedJobRef::Object {
                 name: name.clone(),
@@ -140,7 +132,8 @@ impl View for JobsView {
         })
     }
 
-    fn related_workloads(&self, state: &State, name: &String) -> Option<RelatedWorkloads> {
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        let name = id.get::<String>()?;
         let job = state.data.managed_jobs.named(name)?;
         let names = managed_job::pods(state, job)
             .filter_map(|pod| state.derived.workload_of(&pod.meta.key))

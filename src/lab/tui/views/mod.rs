@@ -1,7 +1,6 @@
 //! The views: each is one file that implements [`View`], an identifier in
-//! [`ViewId`](crate::state::ViewId), and a line in `by_id.rs`.
+//! [`ViewId`](crate::state::ViewId), a line in `by_id.rs` and the keys in `keymap/bindings.rs`.
 
-mod any_view;
 mod by_id;
 mod details;
 mod events;
@@ -16,7 +15,6 @@ mod view;
 mod view_info;
 mod workloads;
 
-pub(crate) use any_view::AnyView;
 pub(crate) use by_id::{by_id, of_row};
 pub(crate) use queues::{QueueRow, QueuesView};
 pub(crate) use row_query::RowQuery;

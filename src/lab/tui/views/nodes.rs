@@ -6,11 +6,10 @@ use std::hash::{DefaultHasher, Hash};
 use super::details::node;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
-use crate::input::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
 use crate::widgets::table::{self, Cell, Column, ListArea};
@@ -35,31 +34,21 @@ const COLUMNS: [Column; 8] = [
 /// Columns of a bar.
 const BAR: u16 = 6;
 
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["w"], ActionId::GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
-    key(&["U"], ActionId::SortRows(SortBy::DevicesUsed), "sort by devices in use"),
-    key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
-];
-
 /// The view of nodes; a row is a node name.
 pub(crate) struct NodesView;
 
 impl View for NodesView {
-    type Row = String;
-
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Nodes,
-        title: "Nodes",
-        help: "nodes and their devices",
-        command_names: &["nodes", "no", "node"],
-        bindings: BINDINGS,
-        kind: Some(Kind::Node),
-        namespaced: false,
-        side_panel: true,
-        sorts: &[SortBy::Name, SortBy::Age, SortBy::DevicesUsed],
-    };
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Nodes",
+            help: "nodes and their devices",
+            command_names: &["nodes", "no", "node"],
+            kind: Some(Kind::Node),
+            namespaced: false,
+            side_panel: true,
+            sorts: &[SortBy::Name, SortBy::Age, SortBy::DevicesUsed],
+        }
+    }
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.nodes.revision().hash(hasher);
@@ -69,7 +58,7 @@ impl View for NodesView {
         state.data.resource_claims.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let mut found: Vec<&NodeRow> = state
             .data
             .nodes
@@ -87,16 +76,11 @@ impl View for NodesView {
             _ => {}
         }
         let rows = found.into_iter().map(|n| n.key().name.clone());
-        query.in_direction(rows, state.data.nodes.len())
+        query.in_direction(ViewId::Nodes, rows, state.data.nodes.len())
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, String>,
-        canvas: &mut Canvas<'_>,
-    ) {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        let list = TypedList::<String>::new(list);
         table::draw(canvas, area, &COLUMNS, list, |c, name| {
             Some(row(state, c, state.data.nodes.named(name)?))
         });
@@ -120,15 +104,18 @@ impl View for NodesView {
         ))
     }
 
-    fn row_title(&self, name: &String) -> String {
-        format!("Node {name}")
+    fn row_title(&self, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
+        Some(format!("Node {name}"))
     }
 
-    fn row_name(&self, _: &State, name: &String) -> Option<String> {
+    fn row_name(&self, _: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         Some(name.clone())
     }
 
-    fn caption(&self, state: &State, name: &String) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         let node = state.data.nodes.named(name)?;
         let mut parts: Vec<String> = node.gpu_product().map(str::to_owned).into_iter().collect();
         if !node.taints.is_empty() {
@@ -137,25 +124,30 @@ impl View for NodesView {
         Some(format!("{name}: {}", parts.join(", ")))
     }
 
-    fn details(&self, state: &State, name: &String, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(name) = id.get::<String>() else {
+            return;
+        };
         match state.data.nodes.named(name) {
             Some(found) => node::write(state, found, page),
             None => page.not_found("Node", name),
         }
     }
 
-    fn object(&self, _: &State, name: &String) -> Option<ObjectRef> {
+    fn object(&self, _: &State, id: &RowId) -> Option<ObjectRef> {
+        let name = id.get::<String>()?;
         let key = ObjectKey::cluster(name);
         Some(ObjectRef::watched(Kind::Node, key))
     }
 
-    fn deletion(&self, _: &State, _: &String) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, _: &State, _: &RowId) -> Result<Deletion, UnavailableReason> {
         Err(UnavailableReason::because(
             "nodes come from the node-pool file; change it there",
         ))
     }
 
-    fn related_workloads(&self, state: &State, name: &String) -> Option<RelatedWorkloads> {
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        let name = id.get::<String>()?;
         let names = state
             .derived
             .pods_on(name)

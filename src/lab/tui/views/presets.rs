@@ -6,8 +6,7 @@ use super::details::preset;
 use super::row_query::NO_LABELS;
 use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
 use crate::backend::{Preset, PresetList, PresetState};
-use crate::input::{Binding, key};
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
 use crate::widgets::table::{self, Cell, Column, ListArea};
@@ -22,30 +21,21 @@ const COLUMNS: [Column; 4] = [
     Column::new("DESCRIPTION OR ERROR", 20, 160, 2).fraction(2),
 ];
 
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["a"], ActionId::ApplyPreset, "make it the active preset").hint(8, "apply"),
-    key(&["S"], ActionId::OpenSampleMenu, "submit a sample of the active preset").hint(9, "sample"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
-];
-
 /// The view of presets; a row is a preset name.
 pub(crate) struct PresetsView;
 
 impl View for PresetsView {
-    type Row = String;
-
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Presets,
-        title: "Presets",
-        help: "presets",
-        command_names: &["presets", "presetlist"],
-        bindings: BINDINGS,
-        kind: None,
-        namespaced: false,
-        side_panel: true,
-        sorts: &[SortBy::Name],
-    };
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Presets",
+            help: "presets",
+            command_names: &["presets", "presetlist"],
+            kind: None,
+            namespaced: false,
+            side_panel: true,
+            sorts: &[SortBy::Name],
+        }
+    }
 
     fn badge(&self, state: &State) -> &'static str {
         let mut presets = state.presets.iter().flat_map(|list| &list.presets);
@@ -60,22 +50,17 @@ impl View for PresetsView {
         }
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let presets = || state.presets.iter().flat_map(|list| &list.presets);
         let text = |p: &Preset| format!("{} {}", p.name, p.description);
         let rows = presets()
             .filter(|p| query.passes(|| text(p), &NO_LABELS))
             .map(|p| p.name.clone());
-        query.in_direction(rows, presets().count())
+        query.in_direction(ViewId::Presets, rows, presets().count())
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, String>,
-        canvas: &mut Canvas<'_>,
-    ) {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        let list = TypedList::<String>::new(list);
         table::draw(canvas, area, &COLUMNS, list, |c, name| {
             let list = state.presets.as_ref()?;
             Some(row(state, c, list, list.named(name)?))
@@ -90,15 +75,18 @@ impl View for PresetsView {
         .to_owned()
     }
 
-    fn row_title(&self, name: &String) -> String {
-        format!("Preset {name}")
+    fn row_title(&self, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
+        Some(format!("Preset {name}"))
     }
 
-    fn row_name(&self, _: &State, name: &String) -> Option<String> {
+    fn row_name(&self, _: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         Some(name.clone())
     }
 
-    fn caption(&self, state: &State, name: &String) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         let list = state.presets.as_ref()?;
         let preset = list.named(name)?;
         Some(match &preset.state {
@@ -111,17 +99,21 @@ impl View for PresetsView {
         })
     }
 
-    fn details(&self, state: &State, name: &String, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(name) = id.get::<String>() else {
+            return;
+        };
         preset::write(state, name, page);
     }
 
-    fn deletion(&self, _: &State, _: &String) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, _: &State, _: &RowId) -> Result<Deletion, UnavailableReason> {
         Err(UnavailableReason::because(
             "presets are folders; delete the folder to delete the preset",
         ))
     }
 
-    fn preset(&self, _: &State, name: &String) -> Option<String> {
+    fn preset(&self, _: &State, id: &RowId) -> Option<String> {
+        let name = id.get::<String>()?;
         Some(name.clone())
     }
 }

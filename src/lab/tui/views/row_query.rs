@@ -1,8 +1,10 @@
 //! Filtering and ordering of rows.
 
+use std::fmt::Debug;
+
 use super::ViewRows;
 use crate::model::meta::Labels;
-use crate::state::{Filter, ListState, Sort, SortBy};
+use crate::state::{Filter, ListState, RowId, Sort, SortBy, ViewId};
 
 /// The labels of rows without labels.
 pub(super) static NO_LABELS: Labels = Labels::new();
@@ -15,7 +17,7 @@ pub(crate) struct RowQuery<'a> {
 }
 
 impl<'a> RowQuery<'a> {
-    pub(super) fn of(list: &'a ListState) -> Self {
+    pub(crate) fn of(list: &'a ListState) -> Self {
         Self {
             filter: list.filter.as_ref(),
             sort: list.sort,
@@ -37,13 +39,14 @@ impl<'a> RowQuery<'a> {
         self.sort.map(|s| s.by)
     }
 
-    /// The sorted rows, reversed if the sort order is.
-    pub(super) fn in_direction<R>(
+    /// The sorted rows of a view, reversed if the sort order is.
+    pub(super) fn in_direction<R: Eq + Debug + Send + Sync + 'static>(
         &self,
+        view: ViewId,
         rows: impl Iterator<Item = R>,
         unfiltered: usize,
-    ) -> ViewRows<R> {
-        let mut rows: Vec<R> = rows.collect();
+    ) -> ViewRows {
+        let mut rows: Vec<RowId> = rows.map(|row| RowId::new(view, row)).collect();
         if self.sort.is_some_and(|s| s.reversed) {
             rows.reverse();
         }

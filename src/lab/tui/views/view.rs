@@ -1,28 +1,20 @@
 //! What a view has to provide.
 
-use std::fmt::Debug;
 use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
 use super::{RowQuery, ViewInfo};
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
-use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
+use crate::state::{ListState, RowId, State, UnavailableReason};
 use crate::widgets::table::ListArea;
 use crate::widgets::{Canvas, PageBuilder};
 
-/// A list with its own tab.
-pub(crate) trait View: Sync + 'static {
-    /// Identifies the object of a row. Only the file of the view reads it.
-    type Row: Clone + Eq + Debug + Send + Sync + 'static;
-
+/// A list with its own tab. Only the file of a view reads what its [`RowId`]s hold; the rows of another view
+/// have no details, object or relations.
+pub(crate) trait View: Sync {
     /// Its static description.
-    const INFO: ViewInfo;
-
-    /// The identifier of a row.
-    fn row_id(row: Self::Row) -> RowId {
-        RowId::new(Self::INFO.id, row)
-    }
+    fn info(&self) -> &'static ViewInfo;
 
     /// A marker after the title on the tab.
     fn badge(&self, state: &State) -> &'static str {
@@ -48,16 +40,10 @@ pub(crate) trait View: Sync + 'static {
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher);
 
     /// The rows, filtered and sorted.
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<Self::Row>;
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows;
 
     /// Draws the column headings and the visible rows.
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, Self::Row>,
-        canvas: &mut Canvas<'_>,
-    );
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>);
 
     /// The text shown when there are no rows, no watch fails and no filter hides any.
     fn empty_text(&self, state: &State) -> String;
@@ -74,20 +60,20 @@ pub(crate) trait View: Sync + 'static {
     }
 
     /// The title of the page with the details of a row.
-    fn row_title(&self, row: &Self::Row) -> String;
+    fn row_title(&self, id: &RowId) -> Option<String>;
 
     /// The name to copy.
-    fn row_name(&self, state: &State, row: &Self::Row) -> Option<String>;
+    fn row_name(&self, state: &State, id: &RowId) -> Option<String>;
 
     /// The line about the selected row in the message line.
-    fn caption(&self, state: &State, row: &Self::Row) -> Option<String>;
+    fn caption(&self, state: &State, id: &RowId) -> Option<String>;
 
     /// Writes the page with the details of a row.
-    fn details(&self, state: &State, row: &Self::Row, page: &mut PageBuilder<'_>);
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>);
 
     /// The API object of a row.
-    fn object(&self, state: &State, row: &Self::Row) -> Option<ObjectRef> {
-        let _ = (state, row);
+    fn object(&self, state: &State, id: &RowId) -> Option<ObjectRef> {
+        let _ = (state, id);
         None
     }
 
@@ -95,43 +81,43 @@ pub(crate) trait View: Sync + 'static {
     ///
     /// # Errors
     /// Why the row cannot be deleted.
-    fn deletion(&self, state: &State, row: &Self::Row) -> Result<Deletion, UnavailableReason>;
+    fn deletion(&self, state: &State, id: &RowId) -> Result<Deletion, UnavailableReason>;
 
     /// The Workload of a row, to explain.
-    fn workload(&self, state: &State, row: &Self::Row) -> Option<ObjectKey> {
-        let _ = (state, row);
+    fn workload(&self, state: &State, id: &RowId) -> Option<ObjectKey> {
+        let _ = (state, id);
         None
     }
 
     /// The Workloads related to a row.
-    fn related_workloads(&self, state: &State, row: &Self::Row) -> Option<RelatedWorkloads> {
-        let _ = (state, row);
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        let _ = (state, id);
         None
     }
 
     /// The ClusterQueue related to a row.
-    fn cluster_queue(&self, state: &State, row: &Self::Row) -> Option<String> {
-        let _ = (state, row);
+    fn cluster_queue(&self, state: &State, id: &RowId) -> Option<String> {
+        let _ = (state, id);
         None
     }
 
     /// The LocalQueue related to a row, preselected in the submit form.
-    fn local_queue(&self, state: &State, row: &Self::Row) -> Option<ObjectKey> {
-        let _ = (state, row);
+    fn local_queue(&self, state: &State, id: &RowId) -> Option<ObjectKey> {
+        let _ = (state, id);
         None
     }
 
     /// The preset of a row.
-    fn preset(&self, state: &State, row: &Self::Row) -> Option<String> {
-        let _ = (state, row);
+    fn preset(&self, state: &State, id: &RowId) -> Option<String> {
+        let _ = (state, id);
         None
     }
 }
 
 /// The rows of a view.
-pub(crate) struct ViewRows<R> {
+pub(crate) struct ViewRows {
     /// The rows that pass the filter, in order.
-    pub(crate) rows: Vec<R>,
+    pub(crate) rows: Vec<RowId>,
     /// The number of rows without the filter.
     pub(crate) unfiltered: usize,
 }

@@ -1,22 +1,17 @@
 //! The static description of a view.
 
-use crate::input::Binding;
 use crate::model::Kind;
-use crate::state::{SortBy, ViewId};
+use crate::state::SortBy;
 
 /// The static description of a view.
 #[derive(Debug)]
 pub(crate) struct ViewInfo {
-    /// Its identifier.
-    pub(crate) id: ViewId,
     /// The name on the tab.
     pub(crate) title: &'static str,
     /// One line for the help, used for its key and its command.
     pub(crate) help: &'static str,
     /// Names of its command, the primary one first.
     pub(crate) command_names: &'static [&'static str],
-    /// Its own key bindings; those of all lists are in `keymap/bindings.rs`.
-    pub(crate) bindings: &'static [Binding],
     /// The watched kind its rows come from, for the watch status shown when there are no rows.
     pub(crate) kind: Option<Kind>,
     /// Whether its command takes a namespace.

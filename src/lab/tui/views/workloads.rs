@@ -8,83 +8,51 @@ use ratatui::layout::Rect;
 use super::details::workload;
 use super::queues::draw_incomplete_pod_groups;
 use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
-use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::model::{
     Kind, ManagedJobRef, ObjectKey, ObjectRef, Row, SKYPILOT_CLUSTER_LABEL, SkyPilotCluster,
 };
-use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId, requires};
+use crate::state::{
+    ListState, RowId, SortBy, State, TypedList, UnavailableReason, ViewId, requires,
+};
 use crate::text::age;
 use crate::theme::Role;
 use crate::widgets::format::{reason_spans, state_role};
 use crate::widgets::table::{self, Cell, Column, ListArea};
 use crate::widgets::{Canvas, PageBuilder};
 
-const COLUMNS: [Column; 11] = [
-    Column::new("NS", 7, 16, 7).name(),
-    Column::new("NAME", 16, 40, 0).name().sort_by(SortBy::Name),
-    Column::new("STATE", 8, 8, 1)
-        .no_truncate()
-        .sort_by(SortBy::State),
-    Column::new("QUEUE", 8, 24, 3).name().sort_by(SortBy::Queue),
-    Column::new("CLUSTERQUEUE", 12, 24, 9).no_truncate(),
-    Column::new("PRI", 3, 8, 4)
-        .right()
-        .no_truncate()
-        .sort_by(SortBy::Priority),
-    Column::new("CLASS", 5, 16, 10).name(),
-    Column::new("POS", 3, 6, 5)
-        .right()
-        .no_truncate()
-        .sort_by(SortBy::Position),
-    Column::new("PODS", 4, 9, 8).right().no_truncate(),
-    Column::new("AGE", 3, 6, 6)
-        .right()
-        .no_truncate()
-        .sort_by(SortBy::Age),
-    Column::new("REASON", 22, 120, 2),
-];
-
 /// Columns of the list from which names are shown in full before more columns are shown.
 const WIDE_NAMES_MIN_WIDTH: u16 = 100;
-
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(9, "explain"),
-    key(&["u"], ActionId::GoToClusterQueue, "go to its ClusterQueue"),
-    key(&["t"], ActionId::ToggleFinished, "show or hide finished workloads").hint(8, "finished"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
-    key(&["S"], ActionId::SortRows(SortBy::State), "sort by state"),
-    key(&["Q"], ActionId::SortRows(SortBy::Queue), "sort by queue"),
-    key(&["P"], ActionId::SortRows(SortBy::Priority), "sort by priority"),
-    key(&["O"], ActionId::SortRows(SortBy::Position), "sort by position"),
-    key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
-];
 
 /// The view of Workloads; a row is the name of a Workload.
 pub(crate) struct WorkloadsView;
 
-impl View for WorkloadsView {
-    type Row = ObjectKey;
+impl WorkloadsView {
+    /// The identifier of a row.
+    pub(crate) fn row_id(row: ObjectKey) -> RowId {
+        RowId::new(ViewId::Workloads, row)
+    }
+}
 
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Workloads,
-        title: "Workloads",
-        help: "workloads",
-        command_names: &["workloads", "wl", "kwl", "workload", "jobs"],
-        bindings: BINDINGS,
-        kind: Some(Kind::Workload),
-        namespaced: true,
-        side_panel: true,
-        sorts: &[
-            SortBy::Name,
-            SortBy::State,
-            SortBy::Queue,
-            SortBy::Priority,
-            SortBy::Position,
-            SortBy::Age,
-        ],
-    };
+impl View for WorkloadsView {
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Workloads",
+            help: "workloads",
+            command_names: &["workloads", "wl", "kwl", "workload", "jobs"],
+            kind: Some(Kind::Workload),
+            namespaced: true,
+            side_panel: true,
+            sorts: &[
+                SortBy::Name,
+                SortBy::State,
+                SortBy::Queue,
+                SortBy::Priority,
+                SortBy::Position,
+                SortBy::Age,
+            ],
+        }
+    }
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.ui.hide_finished.hash(hasher);
@@ -93,7 +61,7 @@ impl View for WorkloadsView {
         state.data.cluster_queues.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<ObjectKey> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         let mut unfiltered = 0;
         let mut found: Vec<(WorkloadState, &WorkloadRow)> = Vec::new();
         for wl in state.data.workloads.iter() {
@@ -110,32 +78,15 @@ impl View for WorkloadsView {
         }
         sort_rows(state, &mut found, query.sort_by());
         let rows = found.into_iter().map(|(_, wl)| wl.key().clone());
-        query.in_direction(rows, unfiltered)
+        query.in_direction(ViewId::Workloads, rows, unfiltered)
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, ObjectKey>,
-        canvas: &mut Canvas<'_>,
-    ) {
-        let mut columns = COLUMNS;
-        let wide = area.rows.width >= WIDE_NAMES_MIN_WIDTH;
-        columns[1] = columns[1].preferred(if wide { 30 } else { 20 });
-        columns[3] = columns[3].preferred(if wide { 24 } else { 10 });
-        if wide {
-            columns[10] = columns[10].fraction(3);
-        }
-        // Positions exist for pending workloads only.
-        if !state.derived.has_pending_workloads() {
-            columns[7].hidden = true;
-        }
-        // A namespace that all rows share is not shown.
-        let skip = usize::from(one_namespace(&list));
-        table::draw(canvas, area, &columns[skip..], list, |c, key| {
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        let list = TypedList::<ObjectKey>::new(list);
+        let columns = columns(state, area.rows.width, one_namespace(&list));
+        table::draw(canvas, area, &columns, list, |c, key| {
             let wl = state.data.workloads.get(key)?;
-            Some(row(state, c, key, wl).split_off(skip))
+            Some(row(state, c, key, wl))
         });
     }
 
@@ -154,15 +105,18 @@ impl View for WorkloadsView {
         draw_incomplete_pod_groups(state, area, canvas);
     }
 
-    fn row_title(&self, key: &ObjectKey) -> String {
-        format!("Workload {key}")
+    fn row_title(&self, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
+        Some(format!("Workload {key}"))
     }
 
-    fn row_name(&self, _: &State, key: &ObjectKey) -> Option<String> {
+    fn row_name(&self, _: &State, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
         Some(key.name.clone())
     }
 
-    fn caption(&self, state: &State, key: &ObjectKey) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
         let wl = state.data.workloads.get(key)?;
         if let Some(found) = state.derived.loop_of(&wl.meta.uid) {
             return Some(found.to_string());
@@ -171,19 +125,26 @@ impl View for WorkloadsView {
         Some(format!("{} in {}: {line}", wl.owner_text(), key.namespace))
     }
 
-    fn details(&self, state: &State, key: &ObjectKey, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(key) = id.get::<ObjectKey>() else {
+            return;
+        };
         match state.data.workloads.get(key) {
             Some(wl) => workload::write(state, wl, page),
             None => page.not_found("Workload", &key.to_string()),
         }
     }
 
-    fn object(&self, _: &State, key: &ObjectKey) -> Option<ObjectRef> {
+    fn object(&self, _: &State, id: &RowId) -> Option<ObjectRef> {
+        let key = id.get::<ObjectKey>()?;
         Some(ObjectRef::watched(Kind::Workload, key.clone()))
     }
 
     /// Deletes the owners of the Workload: they would create it again.
-    fn deletion(&self, state: &State, key: &ObjectKey) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, state: &State, id: &RowId) -> Result<Deletion, UnavailableReason> {
+        let key = id
+            .get::<ObjectKey>()
+            .ok_or(UnavailableReason::NotApplicable)?;
         let Some(wl) = state.data.workloads.get(key) else {
             let gone = format!("Workload {key} is gone already");
             return Err(UnavailableReason::Because(gone));
@@ -196,7 +157,7 @@ impl View for WorkloadsView {
         let owners: Vec<ObjectRef> = owners.collect();
         Ok(if owners.is_empty() {
             Deletion {
-                objects: self.object(state, key).into_iter().collect(),
+                objects: self.object(state, id).into_iter().collect(),
                 note: String::new(),
                 managed_job: None,
             }
@@ -219,16 +180,19 @@ impl View for WorkloadsView {
         })
     }
 
-    fn workload(&self, _: &State, key: &ObjectKey) -> Option<ObjectKey> {
+    fn workload(&self, _: &State, id: &RowId) -> Option<ObjectKey> {
+        let key = id.get::<ObjectKey>()?;
         Some(key.clone())
     }
 
-    fn cluster_queue(&self, state: &State, key: &ObjectKey) -> Option<String> {
+    fn cluster_queue(&self, state: &State, id: &RowId) -> Option<String> {
+        let key = id.get::<ObjectKey>()?;
         let wl = state.data.workloads.get(key)?;
         state.data.cluster_queue_of(wl).map(str::to_owned)
     }
 
-    fn local_queue(&self, state: &State, key: &ObjectKey) -> Option<ObjectKey> {
+    fn local_queue(&self, state: &State, id: &RowId) -> Option<ObjectKey> {
+        let key = id.get::<ObjectKey>()?;
         let wl = state.data.workloads.get(key)?;
         let queue = ObjectKey::new(&key.namespace, &wl.queue);
         state.data.local_queues.get(&queue).map(|q| q.key().clone())
@@ -286,6 +250,43 @@ fn sort_rows(state: &State, found: &mut [(WorkloadState, &WorkloadRow)], by: Opt
             }
         }),
     }
+}
+
+/// The columns in a list of this width. A namespace that all rows share is not shown; positions exist for pending
+/// workloads only.
+fn columns(state: &State, width: u16, one_namespace: bool) -> [Column; 11] {
+    let wide = width >= WIDE_NAMES_MIN_WIDTH;
+    [
+        Column::new("NS", 7, 16, 7).name().hidden_if(one_namespace),
+        Column::new("NAME", 16, 40, 0)
+            .name()
+            .sort_by(SortBy::Name)
+            .preferred(if wide { 30 } else { 20 }),
+        Column::new("STATE", 8, 8, 1)
+            .no_truncate()
+            .sort_by(SortBy::State),
+        Column::new("QUEUE", 8, 24, 3)
+            .name()
+            .sort_by(SortBy::Queue)
+            .preferred(if wide { 24 } else { 10 }),
+        Column::new("CLUSTERQUEUE", 12, 24, 9).no_truncate(),
+        Column::new("PRI", 3, 8, 4)
+            .right()
+            .no_truncate()
+            .sort_by(SortBy::Priority),
+        Column::new("CLASS", 5, 16, 10).name(),
+        Column::new("POS", 3, 6, 5)
+            .right()
+            .no_truncate()
+            .sort_by(SortBy::Position)
+            .hidden_if(!state.derived.has_pending_workloads()),
+        Column::new("PODS", 4, 9, 8).right().no_truncate(),
+        Column::new("AGE", 3, 6, 6)
+            .right()
+            .no_truncate()
+            .sort_by(SortBy::Age),
+        Column::new("REASON", 22, 120, 2).fraction(if wide { 3 } else { 0 }),
+    ]
 }
 
 /// Whether all rows are in one namespace.

@@ -85,12 +85,17 @@ impl Column {
         }
     }
 
-    /// A column with a minimum share of the table width.
+    /// A column with a minimum share of the table width, as 1/n; 0 for none.
     pub(crate) const fn fraction(self, part: u16) -> Self {
         Self {
             fraction: part,
             ..self
         }
+    }
+
+    /// A column that is hidden under a condition.
+    pub(crate) const fn hidden_if(self, hidden: bool) -> Self {
+        Self { hidden, ..self }
     }
 
     pub(crate) const fn right(self) -> Self {

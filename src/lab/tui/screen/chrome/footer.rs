@@ -2,9 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::actions::is_available;
-use crate::input::Target;
-use crate::keymap;
+use crate::keymap::{self, Target};
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
@@ -18,7 +16,7 @@ pub(in crate::screen) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'
     let mut x = area.x + 1;
     for (key, word, target) in keymap::hints(&keymap::scopes(state)) {
         if let Target::Action(action) = target
-            && !is_available(state, action)
+            && action.can(state).is_err()
         {
             continue;
         }

@@ -11,7 +11,7 @@ use crate::widgets::Canvas;
 /// The title of a page.
 fn title(page: &Page) -> String {
     match (&page.kind, &page.row) {
-        (PageKind::Details, Some(row)) => views::of_row(row).row_title(row),
+        (PageKind::Details, Some(row)) => views::of_row(row).row_title(row).unwrap_or_default(),
         (PageKind::Details, None) => String::new(),
         (PageKind::Describe(object), _) => format!("{object} (described)"),
         (PageKind::Yaml(object), _) => format!("{object} (YAML)"),

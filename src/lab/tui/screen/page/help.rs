@@ -1,9 +1,8 @@
 //! The help, from the tables of key bindings and commands.
 
-use crate::actions;
-use crate::input::Target;
-use crate::keymap::{Scope, commands};
-use crate::state::{ActionId, State, UnavailableReason};
+use crate::actions::Action;
+use crate::keymap::{Scope, Target, commands};
+use crate::state::{State, UnavailableReason};
 use crate::text::pad;
 use crate::theme::Role;
 use crate::widgets::PageBuilder;
@@ -64,8 +63,8 @@ pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
 }
 
 /// Why this window can never run an action, if so.
-fn permanent_reason(state: &State, action: ActionId) -> Option<UnavailableReason> {
-    let reason = actions::by_id(action).can(state).err();
+fn permanent_reason(state: &State, action: &dyn Action) -> Option<UnavailableReason> {
+    let reason = action.can(state).err();
     reason.filter(UnavailableReason::is_permanent)
 }
 

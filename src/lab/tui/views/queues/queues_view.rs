@@ -6,11 +6,10 @@ use ratatui::layout::Rect;
 
 use super::quota_caption::quota_caption;
 use super::{draw, pending_overview, rows};
-use crate::input::{Binding, key};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, ListState, State, TypedList, UnavailableReason, ViewId, requires};
+use crate::state::{ListState, RowId, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::views::details::queue;
 use crate::views::name_pattern::any_name_pattern;
 use crate::views::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
@@ -29,41 +28,38 @@ pub(crate) enum QueueRow {
     LocalQueue(ObjectKey),
 }
 
-#[rustfmt::skip]
-const BINDINGS: &[Binding] = &[
-    key(&["z"], ActionId::ToggleFold, "fold or unfold a branch"),
-    key(&["w"], ActionId::GoToWorkloads, "go to its workloads").hint(9, "workloads"),
-    key(&["left", "h"], ActionId::Fold, "fold, or go to the parent"),
-    key(&["right", "l"], ActionId::Unfold, "unfold"),
-];
-
 /// The view of queues as a cohort tree.
 pub(crate) struct QueuesView;
 
-impl View for QueuesView {
-    type Row = QueueRow;
+impl QueuesView {
+    /// The identifier of a row.
+    pub(crate) fn row_id(row: QueueRow) -> RowId {
+        RowId::new(ViewId::Queues, row)
+    }
+}
 
-    const INFO: ViewInfo = ViewInfo {
-        id: ViewId::Queues,
-        title: "Queues",
-        help: "queues as a cohort tree",
-        command_names: &[
-            "queues",
-            "cq",
-            "clusterqueue",
-            "clusterqueues",
-            "lq",
-            "localqueue",
-            "localqueues",
-            "cohort",
-            "cohorts",
-        ],
-        bindings: BINDINGS,
-        kind: Some(Kind::ClusterQueue),
-        namespaced: true,
-        side_panel: true,
-        sorts: &[],
-    };
+impl View for QueuesView {
+    fn info(&self) -> &'static ViewInfo {
+        &ViewInfo {
+            title: "Queues",
+            help: "queues as a cohort tree",
+            command_names: &[
+                "queues",
+                "cq",
+                "clusterqueue",
+                "clusterqueues",
+                "lq",
+                "localqueue",
+                "localqueues",
+                "cohort",
+                "cohorts",
+            ],
+            kind: Some(Kind::ClusterQueue),
+            namespaced: true,
+            side_panel: true,
+            sorts: &[],
+        }
+    }
 
     fn list_status(&self, list: &ListState) -> String {
         let filter = list.filter.as_ref();
@@ -82,18 +78,12 @@ impl View for QueuesView {
         state.data.cohorts.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<QueueRow> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows {
         rows::rows(state, query)
     }
 
-    fn draw(
-        &self,
-        state: &State,
-        area: ListArea,
-        list: TypedList<'_, QueueRow>,
-        canvas: &mut Canvas<'_>,
-    ) {
-        draw::draw(state, area, list, canvas);
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        draw::draw(state, area, TypedList::new(list), canvas);
     }
 
     fn empty_text(&self, state: &State) -> String {
@@ -113,24 +103,27 @@ impl View for QueuesView {
         }
     }
 
-    fn row_title(&self, row: &QueueRow) -> String {
-        match row {
+    fn row_title(&self, id: &RowId) -> Option<String> {
+        let row = id.get::<QueueRow>()?;
+        Some(match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name))
             | QueueRow::Quota(QuotaNode::ClusterQueue(name), _) => format!("ClusterQueue {name}"),
             QueueRow::Node(QuotaNode::Cohort(name))
             | QueueRow::Quota(QuotaNode::Cohort(name), _) => format!("Cohort {name}"),
             QueueRow::LocalQueue(key) => format!("LocalQueue {key}"),
-        }
+        })
     }
 
-    fn row_name(&self, _: &State, row: &QueueRow) -> Option<String> {
+    fn row_name(&self, _: &State, id: &RowId) -> Option<String> {
+        let row = id.get::<QueueRow>()?;
         Some(match row {
             QueueRow::Node(node) | QueueRow::Quota(node, _) => node.name().to_owned(),
             QueueRow::LocalQueue(key) => key.name.clone(),
         })
     }
 
-    fn caption(&self, state: &State, row: &QueueRow) -> Option<String> {
+    fn caption(&self, state: &State, id: &RowId) -> Option<String> {
+        let row = id.get::<QueueRow>()?;
         Some(match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name)) => {
                 let cq = state.data.cluster_queues.named(name)?;
@@ -160,7 +153,10 @@ impl View for QueuesView {
         })
     }
 
-    fn details(&self, state: &State, row: &QueueRow, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, id: &RowId, page: &mut PageBuilder<'_>) {
+        let Some(row) = id.get::<QueueRow>() else {
+            return;
+        };
         match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name))
             | QueueRow::Quota(QuotaNode::ClusterQueue(name), _) => {
@@ -178,7 +174,8 @@ impl View for QueuesView {
         }
     }
 
-    fn object(&self, state: &State, row: &QueueRow) -> Option<ObjectRef> {
+    fn object(&self, state: &State, id: &RowId) -> Option<ObjectRef> {
+        let row = id.get::<QueueRow>()?;
         let (kind, key) = match row {
             QueueRow::Node(node) | QueueRow::Quota(node, _) => {
                 // An implicit Cohort is only a name in other objects.
@@ -194,15 +191,18 @@ impl View for QueuesView {
         Some(ObjectRef::watched(kind, key))
     }
 
-    fn deletion(&self, state: &State, row: &QueueRow) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, state: &State, id: &RowId) -> Result<Deletion, UnavailableReason> {
+        let row = id
+            .get::<QueueRow>()
+            .ok_or(UnavailableReason::NotApplicable)?;
         let note = match row {
             QueueRow::Node(_) | QueueRow::Quota(..) => {
                 "It is deleted when no workload reserves its quota."
             }
             QueueRow::LocalQueue(_) => "Its workloads stay, and cannot be admitted without it.",
         };
-        let object = self.object(state, row).ok_or_else(|| {
-            let name = self.row_name(state, row).unwrap_or_default();
+        let object = self.object(state, id).ok_or_else(|| {
+            let name = self.row_name(state, id).unwrap_or_default();
             UnavailableReason::Because(format!(
                 "Cohort {name} is implicit: there is no object to delete"
             ))
@@ -214,7 +214,8 @@ impl View for QueuesView {
         })
     }
 
-    fn related_workloads(&self, state: &State, row: &QueueRow) -> Option<RelatedWorkloads> {
+    fn related_workloads(&self, state: &State, id: &RowId) -> Option<RelatedWorkloads> {
+        let row = id.get::<QueueRow>()?;
         let names = match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name))
             | QueueRow::Quota(QuotaNode::ClusterQueue(name), _) => vec![name.as_str()],
@@ -226,7 +227,8 @@ impl View for QueuesView {
         Some(RelatedWorkloads::Filter(any_name_pattern(&names)))
     }
 
-    fn local_queue(&self, state: &State, row: &QueueRow) -> Option<ObjectKey> {
+    fn local_queue(&self, state: &State, id: &RowId) -> Option<ObjectKey> {
+        let row = id.get::<QueueRow>()?;
         match row {
             QueueRow::LocalQueue(key) => Some(key.clone()),
             QueueRow::Node(QuotaNode::ClusterQueue(name))

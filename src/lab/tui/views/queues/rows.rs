@@ -4,21 +4,17 @@ use super::QueueRow;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Labels;
 use crate::model::{ObjectKey, Row};
-use crate::state::State;
+use crate::state::{State, ViewId};
 use crate::views::row_query::NO_LABELS;
 use crate::views::{RowQuery, ViewRows};
 
 /// The rows of the tree. With a filter, a branch is kept when a node in it passes.
-pub(super) fn rows(state: &State, query: RowQuery<'_>) -> ViewRows<QueueRow> {
-    let mut found = ViewRows {
-        rows: Vec::new(),
-        unfiltered: 0,
-    };
+pub(super) fn rows(state: &State, query: RowQuery<'_>) -> ViewRows {
+    let (mut rows, mut unfiltered) = (Vec::new(), 0);
     for root in state.derived.cohort_tree.roots() {
-        let ViewRows { rows, unfiltered } = &mut found;
-        add_branch(state, root, query, rows, unfiltered);
+        add_branch(state, root, query, &mut rows, &mut unfiltered);
     }
-    found
+    query.in_direction(ViewId::Queues, rows.into_iter(), unfiltered)
 }
 
 /// Adds the rows of a branch; returns whether it has any.

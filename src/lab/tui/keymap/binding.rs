@@ -1,6 +1,7 @@
 //! A line of the key map.
 
-use crate::state::ActionId;
+use crate::actions::Action;
+use crate::input::InputKey;
 
 /// A line of the key map.
 #[derive(Clone, Copy, Debug)]
@@ -19,36 +20,9 @@ pub(crate) struct Binding {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// Runs an action.
-    Action(ActionId),
+    Action(&'static dyn Action),
     /// Is input of the open dialog or prompt.
     Input(InputKey),
-}
-
-/// Input of menus, forms, confirmations and prompts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputKey {
-    /// To the previous item.
-    Up,
-    /// To the next item.
-    Down,
-    /// To the previous choice, or one less.
-    Left,
-    /// To the next choice, or one more.
-    Right,
-    /// To the next field or completion.
-    NextField,
-    /// To the previous field or completion.
-    PreviousField,
-    /// Accept.
-    Accept,
-    /// Close without change.
-    Cancel,
-    /// Yes.
-    Yes,
-    /// No.
-    No,
-    /// Quit, in the confirmation to quit.
-    Quit,
 }
 
 impl Binding {
@@ -64,7 +38,7 @@ impl Binding {
 /// Keys that run an action.
 pub(crate) const fn key(
     keys: &'static [&'static str],
-    action: ActionId,
+    action: &'static dyn Action,
     help: &'static str,
 ) -> Binding {
     Binding {
