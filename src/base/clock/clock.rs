@@ -38,6 +38,19 @@ struct Timeline {
     is_paused: bool,
 }
 
+/// The changes of an adjustable clock: its speed is set, or it is paused or resumed.
+#[derive(Debug)]
+pub struct ClockChanges(watch::Receiver<Option<Timeline>>);
+
+impl ClockChanges {
+    /// Waits for the next change. Never returns after the last handle of the clock is dropped.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl Timeline {
     fn starting_at(base: Timestamp, speed: f64) -> Self {
         Self {
@@ -119,6 +132,16 @@ impl Clock {
         self.change(|timeline| timeline.is_paused = false)
     }
 
+    /// Sets the lab time, the speed and the pause of an adjustable clock: those of another clock. Returns `false` for
+    /// other clocks.
+    pub fn synchronize(&self, now: Timestamp, speed: f64, is_paused: bool) -> bool {
+        self.change(|timeline| {
+            timeline.base = now;
+            timeline.speed = accepted(speed);
+            timeline.is_paused = is_paused;
+        })
+    }
+
     /// Whether lab time stands still since [`Clock::pause`].
     pub fn is_paused(&self) -> bool {
         match &*self.mode {
@@ -141,6 +164,25 @@ impl Clock {
         let _ = changes
             .wait_for(|timeline| timeline.is_none_or(|t| !t.is_paused))
             .await;
+    }
+
+    /// The changes of an adjustable clock from now on; `None` for other clocks, which never change.
+    pub fn changes(&self) -> Option<ClockChanges> {
+        match &*self.mode {
+            Mode::Adjustable(timeline) => Some(ClockChanges(timeline.subscribe())),
+            Mode::Real | Mode::Derived(_) | Mode::Virtual(_) => None,
+        }
+    }
+
+    /// How far lab time is ahead of the wall clock; negative if it is behind.
+    pub fn ahead_of_wall_clock(&self) -> SignedDuration {
+        match &*self.mode {
+            Mode::Real => SignedDuration::ZERO,
+            Mode::Adjustable(timeline) if timeline.borrow().is_none() => SignedDuration::ZERO,
+            Mode::Derived(_) | Mode::Virtual(_) | Mode::Adjustable(_) => {
+                self.now().duration_since(Timestamp::now())
+            }
+        }
     }
 
     /// Changes the timeline of an adjustable clock from now on.
