@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::PostParams;
@@ -96,7 +97,41 @@ pub struct LeaderElector {
     /// The configuration at the speed of the last attempt.
     config: LeaderElectionConfig,
     /// The Lease as last observed, and when it was observed to change.
-    observed: Option<(Lease, Instant)>,
+    observed: Option<(Lease, Moment)>,
+}
+
+/// A moment in wall-clock time and in lab time, which stands still while the clock is paused.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    wall: Instant,
+    lab: Timestamp,
+}
+
+impl Moment {
+    fn now(clock: &Clock) -> Self {
+        Self {
+            wall: Instant::now(),
+            lab: clock.now(),
+        }
+    }
+
+    /// How long the clock was paused since.
+    fn paused(self, clock: &Clock) -> Duration {
+        if !clock.is_adjustable() {
+            return Duration::ZERO;
+        }
+        let lab = clock.now().duration_since(self.lab).unsigned_abs();
+        self.wall.elapsed().saturating_sub(clock.to_wall(lab))
+    }
+
+    /// Whether a duration in lab time has passed since. Wall-clock time counts too: the speed of the clock may have
+    /// been raised.
+    fn is_older_than(self, duration: Duration, clock: &Clock) -> bool {
+        let lab = clock.now().duration_since(self.lab);
+        let lab_passed = SignedDuration::try_from(duration).is_ok_and(|d| lab >= d);
+        // Only an adjustable clock is paused; others are not trusted to be monotonic.
+        (lab_passed || !clock.is_adjustable()) && self.wall.elapsed() >= clock.to_wall(duration)
+    }
 }
 
 impl LeaderElector {
@@ -188,8 +223,11 @@ impl LeaderElector {
         // Fixed at each renewal: a later change of the clock's speed does not end the leadership.
         let mut deadline = Instant::now() + self.clock.to_wall(self.config.renew_deadline);
         loop {
+            let asleep = Moment::now(&self.clock);
             self.clock.sleep(self.config.retry_period).await;
             let start = Instant::now();
+            // Lab time does not pass in a pause.
+            deadline += asleep.paused(&self.clock);
             match self.try_with_timeout(deadline).await {
                 // The renewal counts from the time of its request.
                 AcquireResult::Acquired => {
@@ -225,14 +263,14 @@ impl LeaderElector {
                 return Ok(());
             };
             let record = LeaderElectionRecord::from_lease(&lease);
-            self.observed = Some((lease.clone(), Instant::now()));
+            self.observed = Some((lease.clone(), Moment::now(&self.clock)));
             if !self.is_leader() {
                 return Ok(());
             }
             let released = record.released(self.clock.now()).apply_to(lease);
             match self.write(&released).await {
                 Ok(lease) => {
-                    self.observed = Some((lease, Instant::now()));
+                    self.observed = Some((lease, Moment::now(&self.clock)));
                     return Ok(());
                 }
                 // The cancelled attempt was written between the two requests.
@@ -273,14 +311,13 @@ impl LeaderElector {
         };
         let since = match &self.observed {
             Some((_, since)) if !changed => *since,
-            _ => Instant::now(),
+            _ => Moment::now(&self.clock),
         };
         self.observed = Some((lease.clone(), since));
         let is_holder = record.holder_identity.as_deref() == Some(self.config.identity.as_str());
-        let lease_duration = self
-            .clock
-            .to_wall(record.lease_duration.unwrap_or(self.config.lease_duration));
-        if !is_holder && record.holder_identity.is_some() && since.elapsed() < lease_duration {
+        let lease_duration = record.lease_duration.unwrap_or(self.config.lease_duration);
+        let is_expired = since.is_older_than(lease_duration, &self.clock);
+        if !is_holder && record.holder_identity.is_some() && !is_expired {
             return Ok(AcquireResult::HeldByOther);
         }
         let next = record.renewed(&self.config, is_holder, now).apply_to(lease);
@@ -291,7 +328,7 @@ impl LeaderElector {
     fn observe_write(&mut self, written: kube::Result<Lease>) -> kube::Result<AcquireResult> {
         match written {
             Ok(lease) => {
-                self.observed = Some((lease, Instant::now()));
+                self.observed = Some((lease, Moment::now(&self.clock)));
                 Ok(AcquireResult::Acquired)
             }
             // Another candidate was faster; the next attempt reads its record.

@@ -116,6 +116,32 @@ fn a_change_of_speed_does_not_end_the_leadership() {
 }
 
 #[test]
+fn a_pause_does_not_end_the_leadership() {
+    run(|cluster| async move {
+        let clock = Clock::adjustable(1.0);
+        let candidate = |identity| {
+            let config = LeaderElectionConfig::new("kube-system", "lab", identity);
+            let (client, entropy) = (cluster.server.client(), Entropy::seeded(1));
+            LeaderElector::new(client, clock.clone(), entropy, config)
+        };
+        let (mut leader, mut follower) = (candidate("a"), candidate("b"));
+        leader.acquire(|_| ()).await.unwrap();
+        assert!(!follower.try_acquire().await);
+        let leading = tokio::spawn(async move { leader.renew().await });
+        cluster.sleep(3).await;
+        assert!(!follower.try_acquire().await);
+        clock.pause();
+        cluster.sleep(600).await;
+        assert!(!follower.try_acquire().await);
+        clock.resume();
+        cluster.sleep(30).await;
+        assert!(!leading.is_finished());
+        assert_eq!(cluster.lease().await.holder_identity.as_deref(), Some("a"));
+        leading.abort();
+    });
+}
+
+#[test]
 fn a_released_lease_is_acquired_at_once() {
     run(|cluster| async move {
         let (mut a, _) = cluster.candidate("a", 0);
