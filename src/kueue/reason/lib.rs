@@ -6,6 +6,7 @@
 
 mod assignment_error;
 mod candidate_outcome;
+mod cycle_head;
 mod flavor_reason;
 mod inadmissible_reason;
 mod messages;
@@ -17,11 +18,13 @@ mod preemption_reason;
 mod preemption_shortage;
 mod quota_limit;
 mod requeue_event;
+mod stop_condition;
 mod tas_exclusion_stats;
 mod tas_failure;
 
 pub use assignment_error::AssignmentError;
 pub use candidate_outcome::{CandidateOutcome, PreemptionVariant};
+pub use cycle_head::{CycleHead, HeadOutcome};
 pub use flavor_reason::{FlavorReason, UntoleratedTaint};
 pub use inadmissible_reason::{
     InadmissibleCause, InadmissibleReason, PendingEvictions, PodSetReasons,
@@ -38,5 +41,6 @@ pub use preemption_reason::PreemptionReason;
 pub use preemption_shortage::{PreemptionShortageReason, ResourceShortage};
 pub use quota_limit::{QuotaField, QuotaLimit, QuotaObject, QuotaShortfall};
 pub use requeue_event::{InadmissibleState, RequeueEvent, RequeueScope};
+pub use stop_condition::{StopCondition, UnknownStopCondition};
 pub use tas_exclusion_stats::TasExclusionStats;
 pub use tas_failure::{LayerFit, NoFit, TasFailure, TasFit};

@@ -1,6 +1,7 @@
 //! The renderings of reasons: upstream's sentences with their parser, and the texts of verdicts.
 
 mod cursor;
+mod cycle_head;
 mod parse_flavor_reason;
 mod parse_inadmissible_reason;
 mod parse_tas_failure;
