@@ -15,6 +15,7 @@ mod inadmissible_state;
 mod limit_range_events;
 mod metric_queries;
 mod namespace_events;
+mod next_cycle_heads;
 mod node_events;
 mod object_change;
 mod object_store;

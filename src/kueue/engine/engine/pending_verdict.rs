@@ -124,15 +124,7 @@ impl Engine {
             let cause = cause?.clone();
             return Some(PendingReason::Inadmissible { cause });
         }
-        let mut pod_sets = Vec::new();
-        for pod_set in &decision.pod_sets {
-            let shortage = self.topology_shortage(decision, pod_set);
-            let shortage = shortage.or_else(|| self.shortage(wl, decision, pod_set));
-            pod_sets.extend(shortage.map(|shortage| PodSetShortage {
-                pod_set: pod_set_name(wl, pod_set),
-                shortage,
-            }));
-        }
+        let pod_sets = self.pod_set_shortages(wl, decision);
         let ahead = explanation.position.filter(|&ahead| ahead > 0);
         // The workloads before it in its queue.
         let behind = ahead.zip(first).map(|(count, first)| WorkloadsAhead {
@@ -177,6 +169,24 @@ impl Engine {
                 }
             }
         })
+    }
+
+    /// What the pod sets lack that do not fit by a decision.
+    pub(super) fn pod_set_shortages(
+        &self,
+        wl: &Workload,
+        decision: &Decision,
+    ) -> Vec<PodSetShortage> {
+        let mut shortages = Vec::new();
+        for pod_set in &decision.pod_sets {
+            let shortage = self.topology_shortage(decision, pod_set);
+            let shortage = shortage.or_else(|| self.shortage(wl, decision, pod_set));
+            shortages.extend(shortage.map(|shortage| PodSetShortage {
+                pod_set: pod_set_name(wl, pod_set),
+                shortage,
+            }));
+        }
+        shortages
     }
 
     /// The reason that a flavor with quota has no topology assignment, and the flavors before it that
