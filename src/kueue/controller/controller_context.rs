@@ -19,6 +19,7 @@ use kueue_lab_api::config::Feature;
 use kueue_lab_controller_runtime::{Context, OrderedWatch, ReconcileResult, WorkQueue};
 use kueue_lab_engine::{Engine, Gates};
 use kueue_lab_preemption_loops::DetectedLoop;
+use kueue_lab_reason::CycleHead;
 
 /// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
@@ -105,6 +106,13 @@ impl ControllerContext {
         }
     }
 
+    /// The heads of the next scheduling cycle in their order, each with the decision if the cycle begins now.
+    pub fn next_cycle_heads(&self) -> Vec<CycleHead> {
+        // The cycle must not block the controller.
+        let engine = self.engine().clone();
+        engine.next_cycle_heads(self.now())
+    }
+
     /// The loops of scheduling attempts that are detected now.
     pub fn scheduling_loops(&self) -> Vec<DetectedLoop> {
         self.0.loop_warnings.loops(self.now())
@@ -123,7 +131,7 @@ impl ControllerContext {
     }
 
     /// Notified when the engine may have work.
-    pub(super) fn engine_changes(&self) -> OrderedWatch<()> {
+    pub fn engine_changes(&self) -> OrderedWatch<()> {
         self.0.wake.subscribe()
     }
 

@@ -33,6 +33,10 @@ pub(super) fn add_all_event_handlers(shared: &ControllerContext) {
         None => shared.engine().set_resource_slices_unavailable(),
     }
     add_event_handler(shared, &informers.workloads);
+    let s = shared.clone();
+    informers.workloads.add_event_handler(move |change| {
+        s.settings.cycle_gate.observe_workload(change, &s.ctx.clock);
+    });
 }
 
 /// Applies the changes of a kind to the engine.

@@ -46,6 +46,7 @@ pub use informers::Informers;
 pub use instance::{Controller, WebhooksOnlyInstance};
 pub use jobs::webhooks::JobWebhooks;
 pub use metric_events::{AdmissionAttempt, MetricEvent};
+pub use scheduler::{CycleGate, GateState, Stop};
 pub use settings::{ControllerConfig, Settings};
 pub use upstream_latency::UpstreamLatency;
 pub use worker_clients::{NetworkClients, NetworkClientsWithin, WorkerClients};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 
 use crate::host_configuration::HostConfiguration;
+use crate::scheduler::CycleGate;
 use crate::upstream_latency::UpstreamLatency;
 use crate::worker_clients::{NetworkClients, WorkerClients};
 use kueue_lab_api::config::{
@@ -35,6 +36,8 @@ pub struct ControllerConfig {
     pub worker_clients: Arc<dyn WorkerClients>,
     /// The parts of the configuration that act on the machine of the manager.
     pub host: HostConfiguration,
+    /// The gate before scheduling cycles.
+    pub cycle_gate: CycleGate,
 }
 
 impl Default for ControllerConfig {
@@ -60,6 +63,7 @@ impl Default for ControllerConfig {
             upstream_latency: UpstreamLatency::RECORDED,
             worker_clients: Arc::new(NetworkClients),
             host: HostConfiguration::of_manager(),
+            cycle_gate: CycleGate::default(),
         }
     }
 }
@@ -90,6 +94,8 @@ pub struct Settings {
     pub worker_clients: Arc<dyn WorkerClients>,
     /// The parts of the configuration that act on the machine of the manager.
     pub host: HostConfiguration,
+    /// The gate before scheduling cycles.
+    pub cycle_gate: CycleGate,
     /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
@@ -104,6 +110,7 @@ impl Settings {
             upstream_latency,
             worker_clients,
             host,
+            cycle_gate,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
         let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
@@ -114,6 +121,7 @@ impl Settings {
             upstream_latency,
             worker_clients,
             host,
+            cycle_gate,
             wait_for_pods_ready,
         }
     }

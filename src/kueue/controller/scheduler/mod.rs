@@ -5,6 +5,7 @@
 
 mod apply_action;
 mod cycle_backoff;
+mod cycle_gate;
 mod engine_timers;
 mod loop_warnings;
 mod scheduling_loop;
@@ -12,6 +13,7 @@ mod start;
 mod status_write_pacing;
 mod unchanged_cycles;
 
+pub use cycle_gate::{CycleGate, GateState, Stop};
 pub(crate) use loop_warnings::LoopWarnings;
 pub(crate) use start::start;
 pub(crate) use status_write_pacing::StatusWritePacing;

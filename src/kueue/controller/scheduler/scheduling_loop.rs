@@ -39,7 +39,9 @@ pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
     loop {
         let next = backoff.next_cycle_at(shared.now());
         wait_for_heads(shared, &mut changes).await;
-        shared.ctx.clock.running().await;
+        let heads = || shared.next_cycle_heads();
+        let gate = &shared.settings.cycle_gate;
+        gate.before_cycle(&shared.ctx.clock, heads).await;
         let start = changes.version();
         let progress = run_cycle(shared).await;
         backoff.record_progress(progress);
