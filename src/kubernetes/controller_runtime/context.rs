@@ -35,6 +35,12 @@ impl Context {
         }
     }
 
+    /// The same context with the time of another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
     /// The same context, whose informers request [streaming lists](Self::streaming_lists).
     #[must_use]
     pub fn with_streaming_lists(self, streaming_lists: bool) -> Self {

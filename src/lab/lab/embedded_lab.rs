@@ -92,6 +92,9 @@ impl EmbeddedLab {
         kueue_lab_skypilot::jobs::serve(&parts.context, &parts.jobs);
         if controllers.lab_kinds {
             lab_kinds::serve(&parts.context, &parts.presets);
+            if let Some(clock) = &parts.clock {
+                lab_kinds::serve_clock(&parts.context, clock);
+            }
         }
     }
 }

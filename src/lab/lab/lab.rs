@@ -13,6 +13,7 @@ use crate::embedded_lab::EmbeddedLab;
 use crate::error::LabError;
 use crate::idle::LabActivity;
 use crate::kueue_manager::CurrentController;
+use crate::lab_clock::LabClock;
 use crate::lab_parts::LabParts;
 use crate::remote_lab::RemoteLab;
 use crate::started_parts::StartedParts;
@@ -151,6 +152,11 @@ impl Lab {
     /// Lab time.
     pub fn clock(&self) -> &Clock {
         &self.parts().context.clock
+    }
+
+    /// The clock for users: pause, speed and runs to an event. `None` on existing clusters and in virtual time.
+    pub fn lab_clock(&self) -> Option<&LabClock> {
+        self.parts().clock.as_ref()
     }
 
     /// The context of tasks that end with the lab.

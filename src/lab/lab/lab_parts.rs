@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::kueue_manager::CurrentController;
+use crate::lab_clock::LabClock;
 use crate::worker_clusters::WorkerClusters;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_controller_runtime::Context;
@@ -18,6 +19,8 @@ pub(crate) struct LabParts {
     pub(crate) machines: Arc<Machines>,
     /// The current controller, if one runs.
     pub(crate) controller: Option<CurrentController>,
+    /// The clock for users; `None` if it is not adjustable.
+    pub(crate) clock: Option<LabClock>,
     pub(crate) presets: Arc<Presets>,
     /// SkyPilot's managed jobs.
     pub(crate) jobs: ManagedJobs,

@@ -12,6 +12,7 @@ use crate::containers::Containers;
 use crate::error::LabError;
 use crate::kueue_manager::{ConfigurationRollout, CurrentController};
 use crate::kueue_start::KueueStart;
+use crate::lab_clock::LabClock;
 use crate::lab_parts::LabParts;
 use crate::node_pool_sources::NodePoolSources;
 use crate::node_pools_reloader;
@@ -178,11 +179,14 @@ impl<'a> LabStart<'a> {
             self.started.push(async move { closed.close().await });
             cluster.open().await?;
         }
+        let gate = &self.kueue.config.cycle_gate;
+        let lab_clock = LabClock::start(&context, gate, controller.clone());
         Ok(LabParts {
             cluster,
             context,
             machines,
             controller,
+            clock: lab_clock,
             presets,
             jobs,
             workers: self.workers,

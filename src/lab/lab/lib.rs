@@ -28,6 +28,7 @@ mod kueue_manager;
 mod kueue_start;
 mod kueue_webhooks;
 mod lab;
+mod lab_clock;
 mod lab_kinds;
 mod lab_parts;
 mod lab_snapshot;
@@ -75,9 +76,10 @@ pub use kueue_lab_cluster::{
 pub use kueue_lab_nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;
+pub use lab_clock::{LabClock, LabClockError, LabClockState, StopEvent};
 pub use lab_kinds::{
-    DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec, PresetStatus, ServedKind,
-    managed_job_definition, serve_kind,
+    CLOCK, ClockSpec, ClockStatus, DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec,
+    PresetStatus, ServedKind, managed_job_definition, serve_kind,
 };
 pub use lab_snapshot::LabSnapshot;
 pub use lint_nodes::pool_nodes;

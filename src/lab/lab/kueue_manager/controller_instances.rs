@@ -178,6 +178,7 @@ impl ControllerInstances {
                     // The ConfigMap does not have it.
                     config.worker_clients = last.worker_clients.clone();
                     config.host = last.host.clone();
+                    config.cycle_gate = last.cycle_gate.clone();
                     last = config.clone();
                     self.replace_instance(lab, config).await;
                     ready.store(true, Ordering::SeqCst);

@@ -3,12 +3,13 @@
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::{DemoSpec, GROUP, PresetSpec, VERSION};
+use super::{ClockSpec, DemoSpec, GROUP, PresetSpec, VERSION};
 use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind, SchemaSource};
+use kueue_lab_reason::StopCondition;
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
 
 /// The definitions, with the builders of their CustomResourceDefinitions.
-pub(crate) fn definitions() -> [PreinstalledKind; 3] {
+pub(crate) fn definitions() -> [PreinstalledKind; 4] {
     let kind = |resource: &ApiResource, object: fn(&str) -> Value| {
         let definition = object(&name_of(resource));
         let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
@@ -24,6 +25,7 @@ pub(crate) fn definitions() -> [PreinstalledKind; 3] {
     [
         kind(&PresetSpec::api_resource(), preset),
         kind(&DemoSpec::api_resource(), demo),
+        kind(&ClockSpec::api_resource(), clock),
         kind(&ManagedJobSpec::api_resource(), managed_job),
     ]
 }
@@ -70,12 +72,50 @@ fn demo(name: &str) -> Value {
         ("Running", "boolean", ".spec.running"),
         ("Outcome", "string", ".status.outcome"),
     ];
-    let spec = json!({"running": {
-        "type": "boolean",
-        "description": "Set it to true to run the demo.",
-    }});
+    let spec = json!({
+        "running": {
+            "type": "boolean",
+            "description": "Set it to true to run the demo.",
+        },
+        "pauses": {
+            "type": "boolean",
+            "description": "Whether lab time is paused before each step, until the Clock is resumed.",
+        },
+        "besideOtherWorkloads": {
+            "type": "boolean",
+            "description": "Whether the demo starts beside unfinished Workloads that are not of a demo.",
+        },
+    });
     let about = "A demo of the lab.";
     definition(name, &DemoSpec::api_resource(), about, &spec, &columns)
+}
+
+fn clock(name: &str) -> Value {
+    let columns = [
+        ("Paused", "boolean", ".spec.paused"),
+        ("Speed", "number", ".spec.speed"),
+        ("Until", "string", ".spec.until"),
+        ("State", "string", ".status.summary"),
+    ];
+    let events = StopCondition::ALL.map(StopCondition::as_str);
+    let spec = json!({
+        "paused": {
+            "type": "boolean",
+            "description": "Set it to true to pause lab time, and to false to resume it.",
+        },
+        "speed": {
+            "type": "number",
+            "minimum": 0,
+            "description": "Lab seconds per second; 0 pauses.",
+        },
+        "until": {
+            "type": "string",
+            "enum": events,
+            "description": "Set it, with paused false, to run the clock to an event.",
+        },
+    });
+    let about = "The clock of the lab.";
+    definition(name, &ClockSpec::api_resource(), about, &spec, &columns)
 }
 
 fn managed_job(name: &str) -> Value {

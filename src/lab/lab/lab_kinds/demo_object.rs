@@ -8,10 +8,14 @@ use super::definition::api_resource;
 
 /// The spec of a `Demo`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct DemoSpec {
     /// Whether the demo runs; a client sets it to start the demo.
     pub running: bool,
+    /// Whether lab time is paused before each step.
+    pub pauses: bool,
+    /// Whether the demo starts beside unfinished workloads that are not of a demo: they stay.
+    pub beside_other_workloads: bool,
 }
 
 /// The status of a `Demo`.
@@ -46,7 +50,7 @@ pub struct DemoStepStatus {
     pub state: DemoState,
     /// The reason of its failure.
     pub reason: Option<String>,
-    /// Its start, in lab time.
+    /// The lab time of its end, or else of its start.
     pub at: Option<Timestamp>,
 }
 
@@ -56,6 +60,8 @@ pub enum DemoState {
     /// Not started.
     #[default]
     Pending,
+    /// The next one; lab time is paused until it is resumed.
+    Waiting,
     /// Running.
     Running,
     /// Completed as expected.

@@ -1,12 +1,16 @@
-//! The kinds of the lab, by which other processes see and switch its presets, run its demos and launch
-//! managed jobs.
+//! The kinds of the lab, by which other processes see and switch its presets, run its demos, launch
+//! managed jobs and control its clock.
 
+mod clock_controller;
+mod clock_object;
 mod definition;
 mod demo_object;
 mod preset_controller;
 mod preset_object;
 mod served_kind;
 
+pub(crate) use clock_controller::serve_clock;
+pub use clock_object::{CLOCK, ClockSpec, ClockStatus};
 pub(crate) use definition::definitions;
 pub use definition::managed_job_definition;
 pub use demo_object::{DemoSpec, DemoState, DemoStatus, DemoStepStatus};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kube::core::ApiResource;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::preset_object::{PresetSpec, PresetStatus};
 use super::served_kind::{ServedKind, serve_kind};
@@ -48,7 +49,7 @@ impl ServedKind for PresetObjects {
         names.collect()
     }
 
-    async fn carry_out(&self, name: &str) {
+    async fn carry_out(&self, name: &str, _: &Value) {
         match self.presets.switch(name).await {
             Ok(()) => self.rejected.lock().clear(),
             Err(findings) => {

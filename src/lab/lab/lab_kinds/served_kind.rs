@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use kueue_lab_clock::Clock;
 use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_controller_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue,
@@ -37,8 +38,8 @@ pub trait ServedKind: Send + Sync + 'static {
     /// Reads the subjects and returns their names.
     fn read_names(&self) -> Vec<String>;
 
-    /// Carries out a request. A rejection is part of the status.
-    async fn carry_out(&self, name: &str);
+    /// Carries out a request with this spec. A rejection is part of the status.
+    async fn carry_out(&self, name: &str, spec: &Value);
 
     /// The value of [`Self::REQUEST_FIELD`].
     fn is_on(&self, name: &str) -> bool;
@@ -64,13 +65,14 @@ struct LastRequests {
     repeated: Value,
 }
 
-/// Starts the controller of a kind in the tasks of `context`. It reconciles all objects when `changes`
+/// Starts the controller of a kind in the tasks of `context`. It also runs while lab time is paused, and reconciles all objects when `changes`
 /// has a new value.
 pub fn serve_kind<K: ServedKind, T: Send + Sync + 'static>(
     context: &Context,
     kind: K,
     mut changes: watch::Receiver<T>,
 ) {
+    let context = &context.clone().with_clock(Clock::real());
     // Before the first reconciliation, which deletes the objects of subjects that do not exist.
     kind.read_names();
     let api = Api::all_with(context.client.clone(), &K::resource());
@@ -127,8 +129,8 @@ impl<K: ServedKind> Controller<K> {
                     .get(name)
                     .is_some_and(|last| is_new(last, object))
         });
-        if is_requested {
-            self.kind.carry_out(name).await;
+        if let Some(object) = object.as_ref().filter(|_| is_requested) {
+            self.kind.carry_out(name, &object.data["spec"]).await;
         }
         let previous = |object: &DynamicObject| {
             K::Status::deserialize(&object.data["status"]).unwrap_or_default()
