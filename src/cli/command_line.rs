@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan, preset,
-    replay, simulate, sky, test, tui, uninstall, up,
+    clock, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
+    preset, replay, simulate, sky, test, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -41,6 +41,7 @@ enum Command {
     Demo(demo::Args),
     Test(test::Args),
     Preset(preset::Args),
+    Clock(clock::Args),
     Tui(tui::Args),
     Explain(explain::Args),
     Simulate(simulate::Args),
@@ -70,6 +71,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Test(args) => test::run(args),
         Command::Preset(args) => preset::run(args),
+        Command::Clock(args) => clock::run(args),
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Simulate(args) => simulate::run(args),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::node_pools::node_pools;
 use super::output::print_stdout;
 use super::source_text::scenario_error;
-use super::tui_session::{self, TuiArgs};
-use super::{CommandError, Shutdown, logging, runtime, speed};
+use super::tui_session::{self, ShownScenario, TuiArgs};
+use super::{CommandError, Shutdown, lab_time, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_lab::{
@@ -19,7 +19,8 @@ use kueue_lab_scenario::{
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab demo                                          list the demos
-  kueue-lab demo skypilot-priority-preemption             run one in the terminal UI
+  kueue-lab demo skypilot-priority-preemption             run one in the terminal UI; space goes on with each step
+  kueue-lab demo skypilot-priority-preemption --pace      without pauses
   kueue-lab demo skypilot-priority-preemption --headless  as a timeline; exit code 1 when it fails
   kueue-lab demo ./my-queues.yaml --headless              a scenario file of your own, as a test";
 
@@ -40,6 +41,10 @@ pub(super) struct Args {
     /// virtual time, which does not depend on the speed of the machine].
     #[arg(long, value_name = "N", value_parser = speed::parse)]
     speed: Option<f64>,
+    /// In the terminal UI: run without a pause before each step, at this many lab seconds per second
+    /// [default: the scenario's `pace`].
+    #[arg(long, value_name = "N", num_args = 0..=1, value_parser = speed::parse, conflicts_with_all = ["headless", "speed"])]
+    pace: Option<Option<f64>>,
     #[command(flatten)]
     tui_args: TuiArgs,
 }
@@ -105,8 +110,13 @@ fn lab_config(
     paths: &LabPaths,
     scenario: &Scenario,
     speed: Option<f64>,
+    with_tui: bool,
 ) -> Result<LabConfig, CommandError> {
-    let clock = Clock::adjustable(speed.unwrap_or(scenario.pace));
+    let speed = speed.unwrap_or(scenario.pace);
+    let clock = match with_tui {
+        true => lab_time::clock_of_ui(speed),
+        false => Clock::adjustable(speed),
+    };
     let preset = scenario.preset.clone();
     let mut config = LabConfig::embedded(clock, Entropy::from_os(), paths.presets.path());
     config.presets.active = preset.or_else(|| Some(DEFAULT_PRESET.into()));
@@ -116,7 +126,8 @@ fn lab_config(
 
 /// Runs a scenario in the terminal UI.
 async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CommandError> {
-    let mut config = lab_config(paths, &scenario, args.speed)?;
+    let pace = args.pace.map(|pace| pace.unwrap_or(scenario.pace));
+    let mut config = lab_config(paths, &scenario, args.speed.or(pace), true)?;
     // The user may use kubectl or edit the preset during the demo.
     config.cluster.port = Some(0);
     config.presets.watch = true;
@@ -127,7 +138,7 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
         .show(
             &lab,
             &paths.lab,
-            Some(scenario),
+            Some(ShownScenario { scenario, pace }),
             None,
             Vec::new(),
             &shutdown,
@@ -173,7 +184,7 @@ async fn run_in_real_time(
     scenario: &Scenario,
     speed: f64,
 ) -> Result<(), CommandError> {
-    let config = lab_config(paths, scenario, Some(speed))?;
+    let config = lab_config(paths, scenario, Some(speed), false)?;
     let shutdown = Shutdown::start(false)?;
     let lab = shutdown.unless_requested(Lab::start(config)).await??;
     let environment = ScenarioEnvironment::of_lab(&lab);

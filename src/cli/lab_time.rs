@@ -1,11 +1,21 @@
 //! The time of a lab that another process runs.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
 use kueue_lab_clock::Clock;
 use kueue_lab_controller_runtime::Api;
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
+
+/// How far the time of a new lab with a terminal UI is behind the time of this machine.
+const LAG: SignedDuration = SignedDuration::from_mins(5);
+
+/// The clock of a new lab with a terminal UI. Lab time starts behind the time of this machine, so that it is not ahead
+/// after a demo at a higher speed: kubectl prints `<invalid>` as the age of objects that are newer than its own time.
+pub(super) fn clock_of_ui(speed: f64) -> Clock {
+    let now = Clock::real().now();
+    Clock::adjustable_from(now.checked_sub(LAG).unwrap_or(now), speed)
+}
 
 /// The lab time: the creation time of an object that is not stored.
 ///

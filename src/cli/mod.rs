@@ -3,6 +3,7 @@
 //! Data goes to stdout, progress and errors to stderr. Exit codes: 0 success, 1 failure, 2 invalid
 //! request.
 
+mod clock;
 mod cluster_args;
 mod command_line;
 mod command_runtime;

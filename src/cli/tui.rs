@@ -3,18 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kube::Client;
-
 use super::engine_explainer::EngineSource;
 use super::kubeconfig_args::KubeconfigArgs;
-use super::lab_time::lab_time;
 use super::tui_session::{TuiArgs, backend, run_until_shutdown};
 use super::{CommandError, Shutdown, logging, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::request_error_message;
-use kueue_lab_tui::backend::{Backend, DemoBackend, PresetBackend};
+use kueue_lab_tui::backend::{Backend, ClockBackend, DemoBackend, PresetBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
-use kueue_lab_tui_backend::{ClusterDemos, ClusterPresets};
+use kueue_lab_tui_backend::{ClusterClock, ClusterDemos, ClusterPresets};
 
 /// Seconds to wait for the cluster's objects before `--picture` fails.
 const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
@@ -74,14 +71,15 @@ async fn show(args: Args) -> Result<(), CommandError> {
         CommandError::failed(format!("context {name}: {}", request_error_message(&e)))
     })?;
     let presets = ClusterPresets::find(&client).await.map(Arc::new);
-    let clock = match &presets {
-        Some(presets) => lab_clock(&client, presets.speed()).await,
-        None => Clock::real(),
-    };
+    let lab_clock = ClusterClock::find(&client).await.map(Arc::new);
+    let clock = lab_clock
+        .as_ref()
+        .map_or_else(Clock::real, |clock| clock.clock());
     let demos = ClusterDemos::find(&client).await.map(Arc::new);
     let backend = Backend {
         presets: presets.map(|presets| presets as Arc<dyn PresetBackend>),
         demos: demos.map(|demos| demos as Arc<dyn DemoBackend>),
+        clock: lab_clock.map(|clock| clock as Arc<dyn ClockBackend>),
         ..backend(client, &clock, EngineSource::Cluster)
     };
     let config = TuiConfig {
@@ -95,14 +93,6 @@ async fn show(args: Args) -> Result<(), CommandError> {
             Ok(Exit::Quit | Exit::Signal | Exit::Cancelled) => Ok(()),
             Err(error) => Err(CommandError::failed(error)),
         },
-    }
-}
-
-/// The clock of a lab that another process runs.
-async fn lab_clock(client: &Client, speed: f64) -> Clock {
-    match lab_time(client).await {
-        Ok(now) if speed != 1.0 => Clock::scaled_from(now, speed),
-        _ => Clock::real(),
     }
 }
 

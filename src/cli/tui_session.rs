@@ -26,6 +26,13 @@ pub(super) struct TuiArgs {
     mouse: bool,
 }
 
+/// A scenario that the UI starts.
+pub(super) struct ShownScenario {
+    pub(super) scenario: Scenario,
+    /// Lab seconds per second; with a pause before each step if it is absent.
+    pub(super) pace: Option<f64>,
+}
+
 impl TuiArgs {
     /// The configuration of the UI.
     pub(super) fn config(self, backend: Backend, clock: Clock) -> TuiConfig {
@@ -55,7 +62,7 @@ impl TuiArgs {
         self,
         lab: &Lab,
         files: &FileSource,
-        scenario: Option<Scenario>,
+        scenario: Option<ShownScenario>,
         kubeconfig: Option<&Path>,
         warnings: Vec<String>,
         shutdown: &Shutdown,
@@ -66,7 +73,7 @@ impl TuiArgs {
         }
         if let Some(scenario) = scenario {
             demos
-                .start_scenario(scenario)
+                .start_scenario(scenario.scenario, scenario.pace)
                 .map_err(CommandError::failed)?;
         }
         let clock = lab.clock().clone();

@@ -19,7 +19,7 @@ use crate::cli::config::ConfigPurpose;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, TuiArgs};
-use crate::cli::{CommandError, Shutdown, config, logging, runtime, speed};
+use crate::cli::{CommandError, Shutdown, config, lab_time, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_host::HostAddresses;
@@ -291,6 +291,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     };
     let clock = match (&remote, start) {
         (None, Some(start)) => Clock::adjustable_from(start, args.speed),
+        (None, None) if with_tui && last_time.is_none() => lab_time::clock_of_ui(args.speed),
         (None, None) => Clock::adjustable_after(args.speed, last_time),
         (Some(_), _) => Clock::real(),
     };

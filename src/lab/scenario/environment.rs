@@ -24,6 +24,8 @@ pub struct ScenarioEnvironment {
     pub jobs: ManagedJobs,
     /// The presets, if the lab has a presets folder.
     pub presets: Option<Arc<Presets>>,
+    /// Whether lab time is paused before each step of a scenario, until a user resumes it.
+    pub pauses_before_steps: bool,
     /// The nodes of the lab, if it has its own.
     pub machines: Option<Arc<Machines>>,
 }
@@ -37,6 +39,7 @@ impl ScenarioEnvironment {
             clock: lab.clock().clone(),
             jobs: lab.jobs().clone(),
             presets: Some(lab.presets().clone()),
+            pauses_before_steps: false,
             machines: Some(lab.machines().clone()),
         }
     }

@@ -15,7 +15,7 @@ use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
 use super::kind_discovery::KindDiscovery;
 use super::observed_state::{ExhaustedLimits, ObjectChange, ObservedState};
-use super::scenario::{Scenario, Step, StepTrigger};
+use super::scenario::{Scenario, Step, StepAction, StepTrigger};
 use super::step_failure::{StepFailure, check_refusal};
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
@@ -248,14 +248,25 @@ impl ScenarioRun<'_> {
         for (index, step) in scenario.steps.iter().enumerate() {
             self.step = index;
             let next = scenario.steps.get(index + 1).map(|next| &next.trigger);
+            self.pause_before_step(index).await;
             let outcome = self.run_step(index, step, next, done_at).await;
             if let Err(failure) = outcome {
                 return Err(self.fail(scenario, index, failure));
             }
-            self.set_step_state(index, StepState::Done);
             done_at = self.environment.clock.now();
+            self.progress.steps[index].at = Some(done_at);
+            self.set_step_state(index, StepState::Done);
         }
         Ok(())
+    }
+
+    /// Pauses lab time before a step until the user resumes it, if the run is to do so.
+    async fn pause_before_step(&mut self, index: usize) {
+        let clock = &self.environment.clock;
+        if self.environment.pauses_before_steps && clock.pause() {
+            self.set_step_state(index, StepState::Waiting);
+            clock.running().await;
+        }
     }
 
     /// Reports that a step failed; returns why, with the step and its position.
@@ -303,7 +314,12 @@ impl ScenarioRun<'_> {
         self.check_never()?;
         self.progress.steps[index].at = Some(self.environment.clock.now());
         self.set_step_state(index, StepState::Running);
-        self.report(TimelineEntryKind::Step, &step.description);
+        // The time is that of the start of the step, the description its result.
+        let description = match step.action {
+            StepAction::ExpectOnly => format!("waits until: {}", step.description),
+            _ => step.description.clone(),
+        };
+        self.report(TimelineEntryKind::Step, &description);
         let done = self.run_action(&step.action).await;
         match &step.refused {
             None => done.map_err(|error| StepFailure::of_action(error.message()))?,

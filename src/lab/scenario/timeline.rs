@@ -64,7 +64,7 @@ pub struct StepProgress {
     pub text: String,
     /// The state.
     pub state: StepState,
-    /// The start, in lab time.
+    /// The lab time of its end, or else of its start.
     pub at: Option<Timestamp>,
 }
 
@@ -74,6 +74,8 @@ pub enum StepState {
     /// Not started.
     #[default]
     Pending,
+    /// The next one; lab time is paused until the user resumes it.
+    Waiting,
     /// Started, not done.
     Running,
     /// Done; all expectations are met.

@@ -44,6 +44,7 @@ mod widgets;
 
 pub use actions::{cancel_managed_job, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
+pub use model::ObjectRef;
 pub use run::{capture, run};
 pub use state::SampleJob;
 pub use terminal::restore_terminal;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::backend::{OperationError, PresetList, ScenarioProgress};
+use crate::backend::{ClockState, DemoStart, OperationError, PresetList, ScenarioProgress};
 use crate::input::Key;
 use crate::model::{Kind, ObjectKey, WatchUpdate};
 use crate::operation::{AnyOperation, Operation};
@@ -34,8 +34,12 @@ pub enum Msg {
     Presets(Arc<PresetList>),
     /// The deleted nodes of the node pools changed.
     DeletedNodes(Arc<BTreeSet<String>>),
+    /// The clock of the lab was paused or resumed, or the heads of a paused cycle changed.
+    ClockChanged(Arc<ClockState>),
     /// The progress of the demo changed.
     ScenarioProgress(Arc<ScenarioProgress>),
+    /// A demo does not start, since these workloads can use its quota.
+    OtherWorkloads(DemoStart, Vec<String>),
     /// An operation succeeded or failed; one sentence about the result.
     OperationFinished(Result<String, OperationError>),
     /// The text of a page was loaded, or the error.

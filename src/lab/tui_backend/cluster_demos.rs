@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use crate::object_list::ObjectList;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, OperationError, ScenarioProgress, StepProgress, StepState,
+    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioProgress,
+    StepProgress, StepState,
 };
 
 /// The demos of a lab that another process runs.
@@ -66,6 +67,7 @@ fn progress_of(object: &DynamicObject) -> ScenarioProgress {
         text: step.text,
         state: match step.state {
             DemoState::Pending => StepState::Pending,
+            DemoState::Waiting => StepState::Waiting,
             DemoState::Running => StepState::Running,
             DemoState::Done => StepState::Done,
             DemoState::Failed => StepState::Failed(step.reason.unwrap_or_default()),
@@ -104,13 +106,14 @@ impl DemoBackend for ClusterDemos {
         self.progress.clone()
     }
 
-    async fn start(&self, name: &str) -> Result<String, OperationError> {
-        let object = self
-            .objects
-            .request(name, &json!({"running": true}))
-            .await?;
+    async fn start(&self, demo: &DemoStart) -> Result<DemoStarted, OperationError> {
+        let name = &demo.name;
+        let beside = demo.other_workloads == OtherWorkloads::Keep;
+        let pauses = demo.pace.is_none();
+        let spec = json!({"running": true, "pauses": pauses, "besideOtherWorkloads": beside});
+        let object = self.objects.request(name, &spec).await?;
         match DemoStatus::of(&object).error {
-            None => Ok(format!("the demo {name} runs")),
+            None => Ok(DemoStarted::Running(format!("the demo {name} runs"))),
             Some(error) => Err(OperationError(error)),
         }
     }

@@ -7,11 +7,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kube::core::ApiResource;
 use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::lab_demos::LabDemos;
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, ServedKind, serve_kind};
-use kueue_lab_tui::backend::{Demo, DemoBackend, ScenarioProgress, StepProgress, StepState};
+use kueue_lab_tui::backend::{
+    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioProgress, StepProgress,
+    StepState,
+};
 
 struct DemoObjects {
     demos: Arc<LabDemos>,
@@ -48,11 +53,23 @@ impl ServedKind for DemoObjects {
         names
     }
 
-    async fn carry_out(&self, name: &str) {
-        let started = self.demos.start(name).await;
+    async fn carry_out(&self, name: &str, spec: &Value) {
+        let spec = DemoSpec::deserialize(spec).unwrap_or_default();
+        let start = DemoStart {
+            name: name.to_owned(),
+            pace: (!spec.pauses).then(|| self.demos.pace(name)),
+            other_workloads: match spec.beside_other_workloads {
+                true => OtherWorkloads::Keep,
+                false => OtherWorkloads::Refuse,
+            },
+        };
+        let started = self.demos.start(&start).await;
         let mut rejected = self.rejected.lock();
         match started {
-            Ok(_) => rejected.remove(name),
+            Ok(DemoStarted::Running(_)) => rejected.remove(name),
+            Ok(DemoStarted::OtherWorkloads(names)) => {
+                rejected.insert(name.to_owned(), other_workloads_error(&names))
+            }
             Err(error) => rejected.insert(name.to_owned(), error.0),
         };
     }
@@ -82,11 +99,20 @@ impl ServedKind for DemoObjects {
     }
 }
 
+/// The error of a start that other workloads refuse.
+fn other_workloads_error(names: &[String]) -> String {
+    format!(
+        "unfinished workloads can use the quota of the demo: {}; delete them, or set besideOtherWorkloads",
+        names.join(", ")
+    )
+}
+
 fn status_of_run(progress: &ScenarioProgress) -> DemoStatus {
     let step = |step: &StepProgress| DemoStepStatus {
         text: step.text.clone(),
         state: match &step.state {
             StepState::Pending => DemoState::Pending,
+            StepState::Waiting => DemoState::Waiting,
             StepState::Running => DemoState::Running,
             StepState::Done => DemoState::Done,
             StepState::Failed(_) => DemoState::Failed,

@@ -9,10 +9,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::scenario_progress::ProgressReporter;
+use crate::unfinished_workloads::UnfinishedWorkloads;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{FileSource, Lab};
-use kueue_lab_scenario::{Scenario, ScenarioEnvironment, run_scenario};
-use kueue_lab_tui::backend::{Demo, DemoBackend, OperationError, ScenarioProgress};
+use kueue_lab_scenario::{Scenario, ScenarioCleanUp, ScenarioEnvironment, run_scenario};
+use kueue_lab_tui::backend::{
+    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioProgress,
+};
 
 /// The folder of the scenarios among the files of the lab.
 const SCENARIOS: &str = "scenarios";
@@ -30,6 +33,8 @@ pub struct LabDemos {
     environment: ScenarioEnvironment,
     progress: watch::Sender<Arc<ScenarioProgress>>,
     running: Mutex<Option<JoinHandle<()>>>,
+    /// The clean-up of the last run: its objects stay until the next one.
+    last: Arc<Mutex<Option<ScenarioCleanUp>>>,
 }
 
 impl LabDemos {
@@ -40,22 +45,24 @@ impl LabDemos {
             environment: ScenarioEnvironment::of_lab(lab),
             progress: watch::Sender::new(Arc::default()),
             running: Mutex::new(None),
+            last: Arc::default(),
         }
     }
 
-    /// Starts a scenario.
+    /// Starts a scenario: at `pace` lab seconds per second in a lab without a speed of its own, or with a pause before
+    /// each step.
     ///
     /// # Errors
     /// Another one is running.
-    pub fn start_scenario(&self, scenario: Scenario) -> Result<(), RunningDemo> {
+    pub fn start_scenario(&self, scenario: Scenario, pace: Option<f64>) -> Result<(), RunningDemo> {
         let mut running = self.running.lock();
-        if running.as_ref().is_some_and(|task| !task.is_finished()) {
-            let name = self.progress.borrow().name.clone();
-            return Err(RunningDemo(name));
-        }
-        let environment = self.environment.clone();
-        let pace = DemoPace::start(&environment.clock, scenario.pace);
-        let progress = self.progress.clone();
+        self.check_not_running(&running)?;
+        let environment = ScenarioEnvironment {
+            pauses_before_steps: pace.is_none(),
+            ..self.environment.clone()
+        };
+        let pace = DemoPace::start(&environment.clock, pace.unwrap_or(scenario.pace));
+        let (progress, last) = (self.progress.clone(), self.last.clone());
         *running = Some(tokio::spawn(async move {
             let reporter = ProgressReporter { progress };
             let outcome = run_scenario(&environment, &scenario, &reporter).await;
@@ -64,11 +71,42 @@ impl LabDemos {
                 Ok(text) => tracing::info!("{text}"),
                 Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
             }
-            for problem in outcome.clean_up.run(&environment).await {
-                tracing::warn!("{}: {problem}", scenario.name);
-            }
+            *last.lock() = Some(outcome.clean_up);
         }));
         Ok(())
+    }
+
+    fn check_not_running(&self, running: &Option<JoinHandle<()>>) -> Result<(), RunningDemo> {
+        match running.as_ref().is_some_and(|task| !task.is_finished()) {
+            true => Err(RunningDemo(self.progress.borrow().name.clone())),
+            false => Ok(()),
+        }
+    }
+
+    /// The pace of a scenario; 1 if it cannot be read.
+    pub(crate) fn pace(&self, name: &str) -> f64 {
+        self.load(name).map_or(1.0, |scenario| scenario.pace)
+    }
+
+    fn load(&self, name: &str) -> Result<Scenario, OperationError> {
+        let path = Path::new(SCENARIOS).join(format!("{name}.yaml"));
+        if !self.files.scenarios(SCENARIOS).contains(&path) {
+            return Err(OperationError(format!(
+                "no demo {name:?} here: see `kueue-lab demo` for those there are"
+            )));
+        }
+        let scenario = Scenario::load(&self.files, &path);
+        scenario.map_err(|e| OperationError(e.to_string()))
+    }
+
+    /// Removes what the last run left.
+    async fn clean_up_last_run(&self) {
+        let last = self.last.lock().take();
+        if let Some(clean_up) = last {
+            for problem in clean_up.run(&self.environment).await {
+                tracing::warn!("{problem}");
+            }
+        }
     }
 
     /// Stops the running scenario.
@@ -128,17 +166,31 @@ impl DemoBackend for LabDemos {
         self.progress.subscribe()
     }
 
-    async fn start(&self, name: &str) -> Result<String, OperationError> {
-        let path = Path::new(SCENARIOS).join(format!("{name}.yaml"));
-        if !self.files.scenarios(SCENARIOS).contains(&path) {
-            return Err(OperationError(format!(
-                "no demo {name:?} here: see `kueue-lab demo` for those there are"
-            )));
+    async fn start(&self, demo: &DemoStart) -> Result<DemoStarted, OperationError> {
+        let failed = |error: RunningDemo| OperationError(error.to_string());
+        let scenario = self.load(&demo.name)?;
+        self.check_not_running(&self.running.lock())
+            .map_err(failed)?;
+        self.clean_up_last_run().await;
+        let client = &self.environment.client;
+        if demo.other_workloads != OtherWorkloads::Keep {
+            let others = UnfinishedWorkloads::list(client).await?;
+            match demo.other_workloads {
+                OtherWorkloads::Delete => {
+                    for job in self.environment.jobs.jobs() {
+                        self.environment.jobs.cancel(job.id);
+                    }
+                    others.delete(client).await?;
+                }
+                _ if others.is_empty() => {}
+                _ => return Ok(DemoStarted::OtherWorkloads(others.names())),
+            }
         }
-        let scenario = Scenario::load(&self.files, &path);
-        let scenario = scenario.map_err(|e| OperationError(e.to_string()))?;
-        let started = self.start_scenario(scenario);
-        started.map_err(|e| OperationError(e.to_string()))?;
-        Ok(format!("the demo {name} runs"))
+        self.start_scenario(scenario, demo.pace).map_err(failed)?;
+        let text = match demo.pace {
+            None => format!("the demo {} runs; space goes on with each step", demo.name),
+            Some(_) => format!("the demo {} runs", demo.name),
+        };
+        Ok(DemoStarted::Running(text))
     }
 }

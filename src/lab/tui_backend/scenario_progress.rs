@@ -28,6 +28,7 @@ fn scenario_progress(progress: &Progress) -> ScenarioProgress {
         text: step.text.clone(),
         state: match &step.state {
             scenario::StepState::Pending => StepState::Pending,
+            scenario::StepState::Waiting => StepState::Waiting,
             scenario::StepState::Running => StepState::Running,
             scenario::StepState::Done => StepState::Done,
             scenario::StepState::Failed(reason) => StepState::Failed(reason.clone()),

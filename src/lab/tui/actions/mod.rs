@@ -20,6 +20,7 @@ mod open_prompt;
 mod pause_clock;
 mod quit;
 mod run_demo;
+mod run_until;
 mod scroll;
 mod set_speed;
 mod show_object;
@@ -53,9 +54,12 @@ pub(crate) use pause_clock::SetPaused;
 pub(crate) use quit::{Quit, QuitAtOnce, Suspend};
 #[cfg(test)]
 pub(crate) use run_demo::StartDemo;
-pub(crate) use run_demo::{RunDemo, choose as choose_demo, start as start_demo};
+pub(crate) use run_demo::{
+    RunDemo, ask_about_other_workloads, choose as choose_demo, start as start_demo,
+};
+pub(crate) use run_until::{RunUntil, StepCycle};
 pub(crate) use scroll::Scroll;
-pub(crate) use set_speed::SetSpeed;
+pub(crate) use set_speed::{SetSpeed, StepSpeed};
 pub(crate) use show_object::{Describe, FetchObject, ShowYaml};
 pub(crate) use show_page::{ShowHelp, ShowNotifications};
 pub(crate) use sort_rows::SortRows;

@@ -41,7 +41,7 @@ pub(crate) struct SetPaused(pub(crate) bool);
 
 impl Operation for SetPaused {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {
-        Msg::OperationFinished(match backend.speed {
+        Msg::OperationFinished(match backend.clock {
             Some(clock) => clock.set_paused(self.0).await,
             None => Err(OperationError(FIXED_SPEED.to_owned())),
         })

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Action, navigation};
-use crate::backend::{Backend, Demo, OperationError};
+use crate::backend::{Backend, Demo, DemoStart, DemoStarted, OperationError, OtherWorkloads};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{
@@ -29,7 +29,20 @@ impl Action for RunDemo {
         }
     }
 
-    fn run_with(&self, state: &mut State, name: &str) -> Vec<Cmd> {
+    fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
+        let (name, pace) = match argument.split_once(' ') {
+            None => (argument, None),
+            Some((name, pace)) => match pace.trim().parse::<f64>() {
+                Ok(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace) => (name, Some(pace)),
+                _ => {
+                    let text = format!(
+                        "not a pace: {pace:?}; write :demo {name} 5 for five lab seconds per second"
+                    );
+                    state.notify(Severity::Hint, text);
+                    return Vec::new();
+                }
+            },
+        };
         if name.is_empty() {
             let mut demos: Vec<&Demo> = state.env.demos.iter().collect();
             demos.sort_by_key(|demo| !state::is_of_active(state, demo));
@@ -48,7 +61,7 @@ impl Action for RunDemo {
             state.notify(Severity::Hint, text);
             return Vec::new();
         }
-        choose(state, name)
+        choose_at_pace(state, name, pace)
     }
 
     fn complete(&self, state: &State) -> Vec<String> {
@@ -56,44 +69,85 @@ impl Action for RunDemo {
     }
 }
 
-/// Starts the demo and opens the view of workloads; asks before the demo switches the preset.
+/// Starts the demo with a pause before each step, and opens the view of workloads; asks before the demo switches the
+/// preset.
 pub(crate) fn choose(state: &mut State, item: &str) -> Vec<Cmd> {
+    choose_at_pace(state, item, None)
+}
+
+/// As [`choose`]; with a pace the demo has no pauses.
+fn choose_at_pace(state: &mut State, item: &str, pace: Option<f64>) -> Vec<Cmd> {
     let demo = state.env.demos.iter().find(|demo| demo.name == item);
     let preset = demo.and_then(|demo| demo.preset.clone());
     let active = state.applied_preset().map(|preset| preset.name.clone());
+    let start_of_demo = DemoStart {
+        name: item.to_owned(),
+        pace,
+        other_workloads: OtherWorkloads::Refuse,
+    };
     if let (Some(preset), Some(active)) = (preset, active)
         && preset != active
     {
         state.ui.dialog = Some(Dialog::Confirm(Confirmation {
             title: "Run a demo",
             text: vec![format!(
-                "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted during the demo."
+                "The demo {item} switches from the preset {active} to {preset}. The objects of {active} are deleted; p switches back."
             )],
-            on_confirm: OnConfirm::StartDemo(item.to_owned()),
+            on_confirm: OnConfirm::StartDemo(start_of_demo),
         }));
         return Vec::new();
     }
-    start(state, item)
+    start(state, start_of_demo)
 }
 
 /// Starts a demo and opens the view of workloads.
-pub(crate) fn start(state: &mut State, demo: &str) -> Vec<Cmd> {
+pub(crate) fn start(state: &mut State, demo: DemoStart) -> Vec<Cmd> {
     navigation::open_view(state, ViewId::Workloads);
-    vec![Cmd::operation(StartDemo(demo.to_owned()))]
+    vec![Cmd::operation(StartDemo(demo))]
+}
+
+/// The most workloads that the question about other workloads names.
+const MAX_NAMES: usize = 6;
+
+/// Asks whether the workloads in the way of a demo are deleted.
+pub(crate) fn ask_about_other_workloads(state: &mut State, demo: DemoStart, names: &[String]) {
+    let named = names.iter().take(MAX_NAMES).map(|name| sanitize(name));
+    let mut list = named.collect::<Vec<String>>().join(", ");
+    if names.len() > MAX_NAMES {
+        list.push_str(&format!(" and {} more", names.len() - MAX_NAMES));
+    }
+    let text = vec![
+        format!(
+            "Unfinished workloads can use the quota of the demo {}: {list}.",
+            demo.name
+        ),
+        "Delete them with their jobs, and start the demo?".to_owned(),
+        format!("kueue-lab demo {} runs it in a lab of its own.", demo.name),
+    ];
+    state.ui.dialog = Some(Dialog::Confirm(Confirmation {
+        title: "Run a demo",
+        text,
+        on_confirm: OnConfirm::StartDemo(DemoStart {
+            other_workloads: OtherWorkloads::Delete,
+            ..demo
+        }),
+    }));
 }
 
 /// Starts a demo.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StartDemo(pub(crate) String);
+pub(crate) struct StartDemo(pub(crate) DemoStart);
 
 impl Operation for StartDemo {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {
-        Msg::OperationFinished(match backend.demos {
-            Some(demos) => demos.start(&self.0).await,
-            None => {
-                let reason = UnavailableReason::NoLab("demos").to_string();
-                Err(OperationError(reason))
-            }
-        })
+        let Some(demos) = backend.demos else {
+            let reason = UnavailableReason::NoLab("demos").to_string();
+            return Msg::OperationFinished(Err(OperationError(reason)));
+        };
+        match demos.start(&self.0).await {
+            Ok(DemoStarted::Running(text)) => Msg::OperationFinished(Ok(text)),
+            Ok(DemoStarted::OtherWorkloads(names)) => Msg::OtherWorkloads(self.0, names),
+            Err(error) => Msg::OperationFinished(Err(error)),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio::sync::watch;
 
-use super::{DemoBackend, Explainer, PresetBackend, SpeedBackend};
+use super::{ClockBackend, DemoBackend, Explainer, PresetBackend};
 
 /// A cluster and the capabilities of its lab.
 #[derive(Clone)]
@@ -19,8 +19,8 @@ pub struct Backend {
     pub deleted_nodes: Option<watch::Receiver<Arc<BTreeSet<String>>>>,
     /// The demos.
     pub demos: Option<Arc<dyn DemoBackend>>,
-    /// Control of the lab clock.
-    pub speed: Option<Arc<dyn SpeedBackend>>,
+    /// The clock of the lab.
+    pub clock: Option<Arc<dyn ClockBackend>>,
     /// Explanations of admission decisions.
     pub explainer: Option<Arc<dyn Explainer>>,
 }
@@ -33,7 +33,7 @@ impl Backend {
             presets: None,
             deleted_nodes: None,
             demos: None,
-            speed: None,
+            clock: None,
             explainer: None,
         }
     }

@@ -17,11 +17,43 @@ pub trait DemoBackend: Send + Sync + 'static {
     /// The progress of the running demo.
     fn changes(&self) -> watch::Receiver<Arc<ScenarioProgress>>;
 
-    /// Starts a demo and returns once it has started.
+    /// Starts a demo and returns once it has started, or without a start the workloads in its way.
     ///
     /// # Errors
     /// The demo does not exist, or another one is running.
-    async fn start(&self, name: &str) -> Result<String, OperationError>;
+    async fn start(&self, demo: &DemoStart) -> Result<DemoStarted, OperationError>;
+}
+
+/// A start of a demo.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemoStart {
+    /// The name of the demo.
+    pub name: String,
+    /// Lab seconds per second, without pauses between the steps; by default lab time is paused before each step.
+    pub pace: Option<f64>,
+    /// What happens with unfinished workloads that are not of a demo.
+    pub other_workloads: OtherWorkloads,
+}
+
+/// What a start of a demo does with unfinished workloads that are not of a demo.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherWorkloads {
+    /// The demo does not start if there are any.
+    #[default]
+    Refuse,
+    /// They stay.
+    Keep,
+    /// They are deleted with their jobs.
+    Delete,
+}
+
+/// The result of a start of a demo.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DemoStarted {
+    /// The demo runs; one sentence about it.
+    Running(String),
+    /// The demo does not start, since there are other workloads, which can use its quota.
+    OtherWorkloads(Vec<String>),
 }
 
 /// A demo that can be run.
@@ -53,7 +85,7 @@ pub struct StepProgress {
     pub text: String,
     /// Its state.
     pub state: StepState,
-    /// Its start, in lab time.
+    /// The lab time of its end, or else of its start.
     pub at: Option<Timestamp>,
 }
 
@@ -63,6 +95,8 @@ pub enum StepState {
     /// Not started.
     #[default]
     Pending,
+    /// The next one; lab time is paused until it is resumed.
+    Waiting,
     /// Running.
     Running,
     /// Completed as expected.

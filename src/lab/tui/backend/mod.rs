@@ -3,15 +3,18 @@
 //! A capability that the cluster does not have is `None`; the actions that need it are unavailable.
 
 mod capabilities;
+mod clock;
 mod demo;
 mod explainer;
 mod operation_error;
 mod preset;
-mod speed;
 
 pub use capabilities::Backend;
-pub use demo::{Demo, DemoBackend, ScenarioProgress, StepProgress, StepState};
+pub use clock::{ClockBackend, ClockState};
+pub use demo::{
+    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioProgress, StepProgress,
+    StepState,
+};
 pub use explainer::Explainer;
 pub use operation_error::OperationError;
 pub use preset::{Diagnostic, Preset, PresetBackend, PresetList, PresetState};
-pub use speed::SpeedBackend;

@@ -7,8 +7,8 @@ use crate::actions::{
     ApplyPreset, Back, ChooseNamespace, CopyName, Delete, Describe, Explain, Fold, GoInHistory,
     GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt, OpenDetails,
     OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt, OpenSubmitForm, PauseClock,
-    Quit, RunDemo, Scroll, ShowHelp, ShowNotifications, ShowYaml, SortRows, StepView, Suspend,
-    ToggleFinished,
+    Quit, RunDemo, Scroll, ShowHelp, ShowNotifications, ShowYaml, SortRows, StepCycle, StepSpeed,
+    StepView, Suspend, ToggleFinished,
 };
 use crate::input::InputKey;
 use crate::state::{SortBy, ViewId};
@@ -39,7 +39,10 @@ pub(super) static GLOBAL: LazyLock<Vec<Binding>> = LazyLock::new(|| {
 const ANYWHERE: &[Binding] = &[
     key(&["tab"], &StepView(1), "next view").hint(12, "next view"),
     key(&["shift-tab"], &StepView(-1), "previous view"),
-    key(&["-"], &LastView, "last view"),
+    key(&["backspace"], &LastView, "last view"),
+    key(&["."], &StepCycle, "run to the next scheduling cycle"),
+    key(&["+"], &StepSpeed::Faster, "lab time faster"),
+    key(&["-"], &StepSpeed::Slower, "lab time slower"),
     key(&["["], &GoInHistory::Back, "back in history"),
     key(&["]"], &GoInHistory::Forward, "forward in history"),
     key(&["?"], &ShowHelp, "keys and commands").hint(1, "help"),
@@ -63,7 +66,7 @@ pub(super) const LIST: &[Binding] = &[
     key(&["pgdn", "ctrl-f"], &Scroll::Pages(1), "one screen down"),
     key(&["home", "g"], &Scroll::Top, "to the top"),
     key(&["end", "G"], &Scroll::Bottom, "to the bottom"),
-    key(&["space"], &PauseClock::Toggle, "pause or resume lab time"),
+    key(&["space"], &PauseClock::Toggle, "pause or resume lab time").hint(5, "pause"),
     key(&["enter"], &OpenDetails, "details").hint(2, "details"),
     key(&["/"], &OpenFilterPrompt, "filter: text, !text, -l label=value, -f fuzzy").hint(6, "filter"),
     key(&["d"], &Describe, "describe").hint(10, "describe"),

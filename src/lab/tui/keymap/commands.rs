@@ -2,7 +2,7 @@
 
 use crate::actions::{
     Action, ChooseNamespace, GoToView, OpenPresetMenu, OpenSubmitForm, PauseClock, Quit,
-    QuitAtOnce, RunDemo, SetSpeed, ShowHelp, ShowNotifications,
+    QuitAtOnce, RunDemo, RunUntil, SetSpeed, ShowHelp, ShowNotifications, StepCycle,
 };
 use crate::state::ViewId;
 use crate::views;
@@ -62,10 +62,12 @@ const fn command(
 #[rustfmt::skip]
 const COMMANDS: &[Command] = &[
     command(&["preset"], "[NAME]", "switch preset", &OpenPresetMenu),
-    command(&["demo"], "[NAME]", "run a demo", &RunDemo),
+    command(&["demo"], "[NAME [PACE]]", "run a demo; with a pace without pauses", &RunDemo),
     command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", &ChooseNamespace),
     command(&["submit", "run"], "", "submit sample workloads", &OpenSubmitForm),
     command(&["speed"], "N", "set the speed of lab time; 0 pauses it", &SetSpeed),
+    command(&["step"], "", "run to the next scheduling cycle", &StepCycle),
+    command(&["until"], "cycle|admission|preemption|eviction|finish", "run to the next event, and pause", &RunUntil),
     command(&["pause"], "", "pause lab time", &PauseClock::Pause),
     command(&["resume"], "", "resume lab time", &PauseClock::Resume),
     command(&["messages", "notes"], "", "all messages", &ShowNotifications),

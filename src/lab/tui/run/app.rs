@@ -64,7 +64,7 @@ impl<'a> App<'a> {
             zone: TimeZone::system(),
             demos: demos.map(|demos| demos.list()).unwrap_or_default(),
             can_explain: config.backend.explainer.is_some(),
-            can_set_speed: config.backend.speed.is_some(),
+            can_set_speed: config.backend.clock.is_some(),
             stops_lab: config.stops_lab,
             kubectl_command: config.kubectl_command.clone(),
         });
@@ -88,6 +88,12 @@ impl<'a> App<'a> {
         if let Some(changes) = config.backend.deleted_nodes.clone() {
             state.deleted_nodes = Arc::clone(&changes.borrow());
             let msg = Msg::DeletedNodes;
+            followers.spawn(forward_changes(changes, msg, message_sender.clone()));
+        }
+        if let Some(clock) = &config.backend.clock {
+            let changes = clock.changes();
+            state.clock = Some(Arc::clone(&changes.borrow()));
+            let msg = Msg::ClockChanged;
             followers.spawn(forward_changes(changes, msg, message_sender.clone()));
         }
         if let Some(demos) = &config.backend.demos {

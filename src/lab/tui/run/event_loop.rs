@@ -87,6 +87,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             _ = tick.tick() => {
                 app.state.env.speed = config.clock.speed();
                 app.state.env.is_paused = config.clock.is_paused();
+                app.state.report_clock_ahead(config.clock.ahead_of_wall_clock());
                 exit = app.handle(Msg::Tick(config.clock.now()), &screen).break_value();
                 FRAME_INTERVAL
             }

@@ -29,6 +29,7 @@ pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
             side_panel::draw(state, side, &mut canvas);
         }
     }
+    chrome::clock_panel(state, screen.clock, &mut canvas);
     chrome::scenario_panel(state, screen.scenario, &mut canvas);
     let mut cursor = chrome::message(state, screen.message, &mut canvas);
     chrome::footer(state, screen.footer, &mut canvas);

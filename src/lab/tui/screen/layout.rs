@@ -30,6 +30,8 @@ pub(crate) struct ScreenLayout {
     pub(crate) page_title: Rect,
     /// The visible lines of the page.
     pub(crate) page: Rect,
+    /// The paused clock.
+    pub(crate) clock: Rect,
     /// The running demo.
     pub(crate) scenario: Rect,
     /// Notifications or the prompt.
@@ -67,6 +69,7 @@ pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
         ),
         None => 0,
     };
+    let clock = take(&mut left, chrome::clock_panel_height(state, height), 12);
     let body = left;
     let line = |y: u16, height: u16| Rect {
         x: 0,
@@ -108,9 +111,10 @@ pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
         side_panel: side,
         page_title: line(top, first),
         page: line(top + first, body - first),
-        scenario: line(bottom, scenario),
-        message: line(bottom + scenario, message),
-        footer: line(bottom + scenario + message, footer),
+        clock: line(bottom, clock),
+        scenario: line(bottom + clock, scenario),
+        message: line(bottom + clock + scenario, message),
+        footer: line(bottom + clock + scenario + message, footer),
     }
 }
 

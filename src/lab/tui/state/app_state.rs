@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use super::{Env, RowId, Severity, UiState};
-use crate::backend::{Preset, PresetList, PresetState, ScenarioProgress};
+use crate::backend::{ClockState, Preset, PresetList, PresetState, ScenarioProgress};
 use crate::model::derived::DerivedData;
 use crate::model::{ClusterData, Row};
 use crate::text::sanitize;
+
+/// How far lab time can be ahead of the time of this machine without a notification.
+const NEGLIGIBLE_OFFSET: SignedDuration = SignedDuration::from_secs(2);
 
 /// The state of the UI.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +29,10 @@ pub struct State {
     pub(crate) presets: Option<Arc<PresetList>>,
     /// The deleted nodes of the node pools.
     pub(crate) deleted_nodes: Arc<BTreeSet<String>>,
+    /// The clock of the lab, if it can be changed.
+    pub(crate) clock: Option<Arc<ClockState>>,
+    /// Whether it was reported that lab time is ahead.
+    pub(crate) clock_ahead_reported: bool,
     /// Progress of the running or last demo.
     pub(crate) scenario: Option<Arc<ScenarioProgress>>,
 }
@@ -67,6 +76,18 @@ impl State {
     pub(crate) fn notify(&mut self, severity: Severity, text: impl AsRef<str>) {
         let text = sanitize(text.as_ref());
         self.ui.notifications.add(self.data.now, severity, text);
+    }
+
+    /// Notifies once that lab time is ahead of the time of this machine.
+    pub(crate) fn report_clock_ahead(&mut self, ahead: SignedDuration) {
+        if self.clock_ahead_reported || ahead < NEGLIGIBLE_OFFSET || self.clock.is_none() {
+            return;
+        }
+        self.clock_ahead_reported = true;
+        self.notify(
+            Severity::Hint,
+            "lab time is ahead of the time of this machine now: kubectl describe prints <invalid> as ages of newer objects",
+        );
     }
 
     /// The namespaces of LocalQueues and Workloads.

@@ -1,6 +1,7 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
 use super::SubmitForm;
+use crate::backend::DemoStart;
 use crate::model::{ManagedJobRef, ObjectRef};
 
 /// An open dialog.
@@ -26,7 +27,7 @@ pub(crate) struct Confirmation {
 }
 
 /// What a yes does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum OnConfirm {
     /// Quits; enter and ctrl-c mean yes too.
     Quit,
@@ -35,7 +36,7 @@ pub(crate) enum OnConfirm {
     /// Cancels a managed job of SkyPilot.
     CancelManagedJob(ManagedJobRef),
     /// Starts a demo.
-    StartDemo(String),
+    StartDemo(DemoStart),
 }
 
 /// A choice of one item.

@@ -11,7 +11,7 @@ use crate::actions::{
     CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, SetPaused, StartDemo, SubmitJob,
     SwitchPreset,
 };
-use crate::backend::{Demo, PresetState};
+use crate::backend::{Demo, DemoStart, OtherWorkloads, PresetState};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
@@ -279,14 +279,48 @@ fn read_only_changes_nothing() {
 #[test]
 fn one_key_runs_the_demo_of_the_active_preset() {
     let mut state = busy();
-    let demo = "cohort-borrow-and-reclaim".to_owned();
-    assert_eq!(press(&mut state, &["D"]), [Cmd::operation(StartDemo(demo))]);
+    let start = |name: &str| DemoStart {
+        name: name.to_owned(),
+        pace: None,
+        other_workloads: OtherWorkloads::Refuse,
+    };
+    let demo = start("cohort-borrow-and-reclaim");
+    assert_eq!(
+        press(&mut state, &["D"]),
+        [Cmd::operation(StartDemo(demo.clone()))]
+    );
+    // Workloads in its way are deleted after a question.
+    let others = vec!["default/low".to_owned()];
+    assert_eq!(
+        update(&mut state, Msg::OtherWorkloads(demo.clone(), others)),
+        []
+    );
+    let alone = DemoStart {
+        other_workloads: OtherWorkloads::Delete,
+        ..demo
+    };
+    assert_eq!(
+        press(&mut state, &["y"]),
+        [Cmd::operation(StartDemo(alone))]
+    );
+    // With a pace it has no pauses.
+    let paced = DemoStart {
+        pace: Some(5.0),
+        ..start("cohort-borrow-and-reclaim")
+    };
+    assert_eq!(
+        press(
+            &mut state,
+            &[":", "demo cohort-borrow-and-reclaim 5", "enter"]
+        ),
+        [Cmd::operation(StartDemo(paced))]
+    );
     // A demo of another preset switches to it after a confirmation.
     assert_eq!(press(&mut state, &[":", "demo sky", "tab", "enter"]), []);
     assert!(state.ui.dialog.is_some());
     assert_eq!(press(&mut state, &["n"]), []);
     press(&mut state, &[":", "demo sky", "tab", "enter"]);
-    let other = "skypilot-priority-preemption".to_owned();
+    let other = start("skypilot-priority-preemption");
     assert_eq!(
         press(&mut state, &["y"]),
         [Cmd::operation(StartDemo(other))]
@@ -399,7 +433,7 @@ fn history_goes_back_and_forward() {
     assert_eq!(state.ui.view, ViewId::Workloads);
     press(&mut state, &["]"]);
     assert_eq!(state.ui.view, ViewId::Nodes);
-    press(&mut state, &["-"]);
+    press(&mut state, &["backspace"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
     press(&mut state, &["shift-tab"]);
     assert_eq!(state.ui.view, ViewId::Queues);
@@ -595,7 +629,7 @@ fn a_page_is_searched() {
     let lines = state.ui.page.as_ref().unwrap().content.line_count();
     state.ui.page.as_mut().unwrap().height = 10;
     // Nothing of the typed text is a key: `s` and `D` would submit Jobs and run the demo.
-    assert_eq!(press(&mut state, &["/", "sub", "D", "backspace"]), []);
+    assert_eq!(press(&mut state, &["/", "sample", "D", "backspace"]), []);
     let page = state.ui.page.as_ref().unwrap();
     let matches: Vec<usize> = page.matching_lines().collect();
     assert!(matches.len() > 1 && matches.len() < lines, "{matches:?}");

@@ -46,7 +46,7 @@ fn confirmed(state: &mut State, on_confirm: OnConfirm) -> Vec<Cmd> {
         OnConfirm::Quit => vec![Cmd::Quit],
         OnConfirm::Delete(objects) => vec![Cmd::operation(DeleteObjects(objects))],
         OnConfirm::CancelManagedJob(job) => vec![Cmd::operation(CancelManagedJob(job))],
-        OnConfirm::StartDemo(demo) => actions::start_demo(state, &demo),
+        OnConfirm::StartDemo(demo) => actions::start_demo(state, demo),
     }
 }
 

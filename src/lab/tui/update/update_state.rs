@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::actions;
 use crate::msg::{Cmd, Msg};
 use crate::state::{PageContent, Severity, State, WrappedLines};
 use crate::text::{sanitize, sanitize_lines};
@@ -51,7 +52,11 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
         }
         Msg::Presets(list) => {
             notify_preset_changes(state, &list);
+            let before = state.applied_preset().map(|preset| preset.name.clone());
             state.presets = Some(list);
+            let now = state.applied_preset().map(|preset| &preset.name);
+            // The finished demo was of the other preset.
+            state.ui.scenario_closed |= before.is_some() && before.as_ref() != now;
             Vec::new()
         }
         Msg::DeletedNodes(names) => {
@@ -62,6 +67,11 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
                 state.notify(Severity::Info, text);
             }
             state.deleted_nodes = names;
+            Vec::new()
+        }
+        Msg::ClockChanged(clock) => {
+            (state.env.speed, state.env.is_paused) = (clock.speed, clock.is_paused);
+            state.clock = Some(clock);
             Vec::new()
         }
         Msg::ScenarioProgress(progress) => {
@@ -75,6 +85,10 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
                 Some(Err(text)) => state.notify(Severity::Error, format!("{name}: {text}")),
                 None => {}
             }
+            Vec::new()
+        }
+        Msg::OtherWorkloads(demo, names) => {
+            actions::ask_about_other_workloads(state, demo, &names);
             Vec::new()
         }
         Msg::OperationFinished(Ok(text)) => {

@@ -75,11 +75,14 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     groups
 }
 
-/// The time of day; with seconds and speed if the speed is not 1, and with seconds if lab time is paused.
+/// The time of day; with seconds and speed if the speed is not 1, and with seconds if lab time is paused or runs to an
+/// event.
 fn clock(state: &State) -> String {
     let time = clock_time(state.data.now, &state.env.zone);
     if state.env.is_paused {
         format!("{time} paused")
+    } else if let Some(event) = state.clock.as_ref().and_then(|clock| clock.until) {
+        format!("{time} to the next {event}")
     } else if state.env.speed == 1.0 {
         time.get(..5).unwrap_or(&time).to_owned()
     } else {

@@ -37,6 +37,9 @@ pub(in crate::screen) fn scenario_panel(state: &State, area: Rect, canvas: &mut 
         .filter(|s| s.state == StepState::Done)
         .count();
     let (end, role) = match &progress.outcome {
+        None if progress.steps.iter().any(|s| s.state == StepState::Waiting) => {
+            ("waits for space".to_owned(), Role::Warning)
+        }
         None => ("running".to_owned(), Role::InProgress),
         Some(Ok(text)) => (sanitize(text), Role::Success),
         Some(Err(text)) => (sanitize(text), Role::Error),
@@ -63,7 +66,12 @@ pub(in crate::screen) fn scenario_panel(state: &State, area: Rect, canvas: &mut 
     let now = progress
         .steps
         .iter()
-        .position(|s| matches!(s.state, StepState::Running | StepState::Failed(_)))
+        .position(|s| {
+            matches!(
+                s.state,
+                StepState::Waiting | StepState::Running | StepState::Failed(_)
+            )
+        })
         .unwrap_or(done.saturating_sub(1));
     let most = progress.steps.len().saturating_sub(lines);
     let first = (now + 1).saturating_sub(lines.max(1)).min(most);
@@ -76,6 +84,7 @@ pub(in crate::screen) fn scenario_panel(state: &State, area: Rect, canvas: &mut 
         let g = canvas.glyphs;
         let (sign, role, more) = match &step.state {
             StepState::Pending => (g.inactive, Role::Dim, String::new()),
+            StepState::Waiting => (g.highlight, Role::Warning, "  space goes on".to_owned()),
             StepState::Running => (g.highlight, Role::Bold, String::new()),
             StepState::Done => (g.done, Role::Success, String::new()),
             StepState::Failed(saw) => (g.failed, Role::Error, format!(": {}", sanitize(saw))),
