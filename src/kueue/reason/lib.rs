@@ -30,7 +30,7 @@ pub use inadmissible_reason::{
     InadmissibleCause, InadmissibleReason, PendingEvictions, PodSetReasons,
 };
 pub use kueue_lab_quota_tree::resources;
-pub use messages::{MessagePriority, PreemptionMessage, TextStyle, preemptor_uid};
+pub use messages::{MessagePriority, PreemptionMessage, TextStyle, candidates_text, preemptor_uid};
 pub use never_fits::EvaluatedPodSet;
 pub use not_nominated::PendingFacts;
 pub use pending_reason::{

@@ -34,16 +34,4 @@ impl PreemptionReason {
             PreemptionReason::InCohortReclaimWhileBorrowing => p::IN_COHORT_RECLAIM_WHILE_BORROWING,
         }
     }
-
-    /// The reason in messages.
-    pub fn human_readable(self) -> &'static str {
-        match self {
-            PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
-            PreemptionReason::InCohortReclamation => "reclamation within the cohort",
-            PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
-            PreemptionReason::InCohortReclaimWhileBorrowing => {
-                "reclamation within the cohort while borrowing"
-            }
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TextStyle;
 use crate::resources::{Amount, FlavorName, ResourceName};
 
 /// A field of the quota of a resource in a flavor.
@@ -61,20 +60,6 @@ pub struct QuotaLimit {
     pub amount: Amount,
 }
 
-impl QuotaLimit {
-    /// `borrowingLimit 4 of ClusterQueue team-a`.
-    pub fn text(&self, resource: ResourceName, style: &dyn TextStyle) -> String {
-        let amount = style.amount(resource, self.amount);
-        let (field, name) = (self.field.name(), &self.name);
-        match (self.object, self.field) {
-            (QuotaObject::Cohort, QuotaField::NominalQuota) => {
-                format!("quota {amount} of Cohort {name}, its own and lent to it")
-            }
-            (object, _) => format!("{field} {amount} of {} {name}", object.name()),
-        }
-    }
-}
-
 /// The quota that a pod set lacks in a flavor, and why. Amounts are in milli-units for `cpu`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,26 +78,4 @@ pub struct QuotaShortfall {
     pub missing: Amount,
     /// The quota or limit that is reached first, and the lending limits that withhold unused quota from it.
     pub limits: Vec<QuotaLimit>,
-}
-
-impl QuotaShortfall {
-    /// `cpu in spot: asked 8, available 5, 3 missing; borrowingLimit 4 of ClusterQueue team-a`.
-    pub fn text(&self, style: &dyn TextStyle) -> String {
-        let amount = |amount| style.amount(self.resource, amount);
-        let limits = self.limits.iter();
-        let limits: Vec<String> = limits.map(|l| l.text(self.resource, style)).collect();
-        let mut text = format!(
-            "{} in {}: asked {}, available {}, {} missing",
-            style.resource(self.resource),
-            self.flavor,
-            amount(self.requested),
-            amount(self.available),
-            amount(self.missing),
-        );
-        if !limits.is_empty() {
-            text.push_str("; ");
-            text.push_str(&limits.join("; "));
-        }
-        text
-    }
 }

@@ -9,6 +9,20 @@ use kueue_lab_api::constants::evicted;
 /// What upstream writes in place of something that it does not know.
 const UNKNOWN: &str = "UNKNOWN";
 
+impl PreemptionReason {
+    /// The reason in messages.
+    pub fn human_readable(self) -> &'static str {
+        match self {
+            PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
+            PreemptionReason::InCohortReclamation => "reclamation within the cohort",
+            PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
+            PreemptionReason::InCohortReclaimWhileBorrowing => {
+                "reclamation within the cohort while borrowing"
+            }
+        }
+    }
+}
+
 /// The message of the `Preempted` condition or Event of a Workload. Unknown parts are none or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PreemptionMessage {
