@@ -33,6 +33,24 @@ struct Preemptor {
     sticky: bool,
 }
 
+/// A scheduling hash that did not fit.
+#[derive(Clone, Copy, Debug)]
+struct NoFitHash {
+    /// The reason that its workloads became inadmissible.
+    reason: QuotaReservedReason,
+    /// The time of the evaluation after which they did; none if it was marked without one.
+    since: Option<Timestamp>,
+}
+
+impl Default for NoFitHash {
+    fn default() -> Self {
+        Self {
+            reason: QuotaReservedReason::PendingEvaluation,
+            since: None,
+        }
+    }
+}
+
 /// The pending workloads of one ClusterQueue.
 #[derive(Clone, Debug)]
 pub struct PendingClusterQueue {
@@ -46,11 +64,8 @@ pub struct PendingClusterQueue {
     weights: BTreeMap<LocalQueueKey, f64>,
     workloads: PendingWorkloads,
     inflight: Option<Arc<Info>>,
-    /// The reason that the workloads of a scheduling hash became inadmissible, since inadmissible
-    /// workloads were last requeued.
-    no_fit_reasons_by_hash: BTreeMap<EquivalenceHash, QuotaReservedReason>,
-    /// The time at which the workloads of a scheduling hash became inadmissible.
-    no_fit_since: BTreeMap<EquivalenceHash, Timestamp>,
+    /// The scheduling hashes whose workloads became inadmissible since inadmissible workloads were last requeued.
+    no_fit_by_hash: BTreeMap<EquivalenceHash, NoFitHash>,
     pop_cycle: i64,
     queue_inadmissible_cycle: i64,
     preemptor: Option<Preemptor>,
@@ -79,8 +94,7 @@ impl PendingClusterQueue {
             weights: BTreeMap::new(),
             workloads: PendingWorkloads::default(),
             inflight: None,
-            no_fit_reasons_by_hash: BTreeMap::new(),
-            no_fit_since: BTreeMap::new(),
+            no_fit_by_hash: BTreeMap::new(),
             pop_cycle: 0,
             queue_inadmissible_cycle: -1,
             preemptor: None,
@@ -260,9 +274,7 @@ impl PendingClusterQueue {
         let is_active = self.active(&info.key).is_some();
         let has_no_fit_reason = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
             && info.scheduling_hash.is_known()
-            && self
-                .no_fit_reasons_by_hash
-                .contains_key(&info.scheduling_hash);
+            && self.no_fit_by_hash.contains_key(&info.scheduling_hash);
         if !is_active && (!backoff_expired(&info.obj, now) || has_no_fit_reason) {
             return self.insert_with_no_fit_reason(info, ctx);
         }
@@ -369,7 +381,9 @@ impl PendingClusterQueue {
         self.insert_inadmissible(info, ctx);
         if hash.is_known() && matches!(reason, R::NoFit | R::PreemptionNoCandidates) {
             self.mark_hash_inadmissible(hash, quota_reserved_reason, ctx);
-            self.no_fit_since.insert(hash, now);
+            if let Some(no_fit) = self.no_fit_by_hash.get_mut(&hash) {
+                no_fit.since = Some(now);
+            }
         }
         true
     }
@@ -387,10 +401,8 @@ impl PendingClusterQueue {
             return 0;
         }
         self.restore(hash, ctx);
-        self.no_fit_reasons_by_hash.insert(
-            hash,
-            reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
-        );
+        let no_fit = self.no_fit_by_hash.entry(hash).or_default();
+        no_fit.reason = reason.unwrap_or(QuotaReservedReason::PendingEvaluation);
         self.with_workloads(ctx, |workloads, before| {
             workloads.move_hash_to_inadmissible(hash, before)
         })
@@ -398,15 +410,14 @@ impl PendingClusterQueue {
 
     /// The reason that an inadmissible workload was not evaluated, if it was not.
     pub fn no_fit_reason(&self, key: &WorkloadKey) -> Option<QuotaReservedReason> {
-        self.no_fit_reasons_by_hash
-            .get(&self.inadmissible(key)?.scheduling_hash)
-            .copied()
+        let hash = self.inadmissible(key)?.scheduling_hash;
+        Some(self.no_fit_by_hash.get(&hash)?.reason)
     }
 
     /// The time at which an inadmissible workload became so with those of its scheduling hash, if it did.
     pub(crate) fn no_fit_since(&self, key: &WorkloadKey) -> Option<Timestamp> {
         let hash = self.inadmissible(key)?.scheduling_hash;
-        self.no_fit_since.get(&hash).copied()
+        self.no_fit_by_hash.get(&hash)?.since
     }
 
     /// Whether the namespace selector selects a namespace.
@@ -424,8 +435,7 @@ impl PendingClusterQueue {
         now: Timestamp,
     ) -> usize {
         self.queue_inadmissible_cycle = self.pop_cycle;
-        self.no_fit_reasons_by_hash.clear();
-        self.no_fit_since.clear();
+        self.no_fit_by_hash.clear();
         let selector = self.selector.clone();
         let namespace_matches = |namespace: &str| {
             let labels = cluster_objects.namespace(namespace);
@@ -581,7 +591,7 @@ impl PendingClusterQueue {
     }
 
     fn set_no_fit(&mut self, hash: EquivalenceHash) {
-        if self.no_fit_reasons_by_hash.contains_key(&hash) {
+        if self.no_fit_by_hash.contains_key(&hash) {
             let first = self.first_preemptor().cloned();
             self.workloads.set_no_fit(hash, first.as_ref());
         }
@@ -601,9 +611,7 @@ impl PendingClusterQueue {
         let restored =
             self.with_workloads(ctx, |workloads, before| workloads.restore(hash, before));
         if restored == Some(false) {
-            let reasons = &mut self.no_fit_reasons_by_hash;
-            let reason = reasons.entry(hash);
-            reason.or_insert(QuotaReservedReason::PendingEvaluation);
+            self.no_fit_by_hash.entry(hash).or_default();
         }
         restored
     }
