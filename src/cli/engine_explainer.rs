@@ -8,7 +8,10 @@ use kube::Client;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_explain::{explain_text_of_cluster, explain_text_of_controller};
+use kueue_lab_explain::{
+    candidates_of_cluster, candidates_of_controller, explain_text_of_cluster,
+    explain_text_of_controller,
+};
 use kueue_lab_tui::backend::{Explainer, OperationError};
 use kueue_lab_tui::model::ObjectKey;
 
@@ -52,5 +55,15 @@ impl Explainer for EngineExplainer {
             }
         };
         explained.map_err(|error| OperationError(error.to_string()))
+    }
+
+    async fn candidates(&self, workload: &ObjectKey) -> Result<Option<String>, OperationError> {
+        let key = WorkloadKey::new(&workload.namespace, &workload.name);
+        match &self.source {
+            EngineSource::Controller(current) => Ok(candidates_of_controller(&current(), &key)),
+            EngineSource::Cluster => candidates_of_cluster(&self.client, &key)
+                .await
+                .map_err(|error| OperationError(error.to_string())),
+        }
     }
 }

@@ -155,6 +155,31 @@ pub async fn explain_text_of_cluster(
     Ok(report.text(found.as_ref()))
 }
 
+/// The preemption candidates of a Workload with their outcomes in one line, by the engine of a controller of this process.
+/// `None` without any.
+pub fn candidates_of_controller(controller: &Controller, key: &WorkloadKey) -> Option<String> {
+    let shared = controller.shared();
+    let explained = shared.engine().explain(key, shared.now())?;
+    explained.now?.candidates_text()
+}
+
+/// The preemption candidates of a Workload of a cluster with their outcomes in one line, by the engine that decides. `None`
+/// without any, and where no such engine is reached.
+///
+/// # Errors
+/// The request failed.
+pub async fn candidates_of_cluster(
+    client: &Client,
+    key: &WorkloadKey,
+) -> Result<Option<String>, ExplainError> {
+    let Some(live) = LiveExplanations::find(client).await else {
+        return Ok(None);
+    };
+    let explained = live.workload(key).await?;
+    let now = explained.and_then(|explained| explained.explanation.now);
+    Ok(now.and_then(|decision| decision.candidates_text()))
+}
+
 /// The loop of scheduling attempts that a Workload is in.
 pub(super) async fn loop_of(
     client: &Client,

@@ -1,7 +1,7 @@
 //! Explanations of a cluster's admission decisions: why a Workload is not admitted, by which it is preempted, and how the
 //! quota of a ClusterQueue is used.
 //!
-//! A running lab explains the decisions of its engine by an API. On other clusters an engine runs over the objects that
+//! The engine of a lab or of `kueue-lab controller` explains its decisions by an API. On other clusters an engine runs over the objects that
 //! are there now, so this works on any cluster whose objects can be read, whichever Kueue runs there. Start with
 //! [`ClusterExplainer`].
 
@@ -29,7 +29,10 @@ pub use cluster_explainer::{ClusterExplainer, ClusterQueueReport};
 pub use cluster_lists::ClusterLists;
 pub use explain_error::ExplainError;
 pub use explain_preemption::{ExplainedPreemption, Preemption};
-pub use explain_workload::{WorkloadReport, explain_text_of_cluster, explain_text_of_controller};
+pub use explain_workload::{
+    WorkloadReport, candidates_of_cluster, candidates_of_controller, explain_text_of_cluster,
+    explain_text_of_controller,
+};
 pub use jobs_without_workload::{
     JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
 };

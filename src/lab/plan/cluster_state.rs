@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kube::Api;
+use kube::api::{DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kueue_lab_api::preemption_policy::CANDIDATES_ANNOTATION;
 use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_engine::cycle::RecordedCandidates;
 use kueue_lab_engine::engine::PendingOrder;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_import::{NamedObjects, ObjectName, PagedLists};
@@ -48,6 +52,8 @@ const CONFIGURED: [(&str, &str, &str, &str); 15] = [
     (GROUP, "v1beta2", "ClusterQueue", "clusterqueues"),
     (GROUP, "v1beta2", "LocalQueue", "localqueues"),
 ];
+/// Page size of the list of Events.
+const PAGE: u32 = 500;
 /// ConfigMaps that the lab and kube-controller-manager write.
 const GENERATED_CONFIG_MAPS: [&str; 2] = ["kueue-lab-presets", "kube-root-ca.crt"];
 
@@ -153,6 +159,11 @@ impl ClusterState {
         }
         let workloads = resource(GROUP, "v1beta2", "Workload", "workloads");
         let workloads = lists.list(&workloads).await?;
+        let is_evicted = |workload: &Value| workload.has("/status/schedulingStats/evictions");
+        let mut preempted_among = match workloads.iter().any(is_evicted) {
+            true => preempted_among(lab).await?,
+            false => BTreeMap::new(),
+        };
         let now = lab.clock().now();
         let controller = lab.controller();
         let shared = controller.as_ref().map(|controller| controller.shared());
@@ -173,7 +184,9 @@ impl ClusterState {
             let explanation = engine
                 .as_deref_mut()
                 .and_then(|engine| engine.explain_in_order(&key, &mut order, now));
-            let state_ = WorkloadState::new(&workload, explanation.as_ref());
+            let mut state_ = WorkloadState::new(&workload, explanation.as_ref());
+            let among = preempted_among.remove(&state_.uid);
+            state_.preempted_among = among.map_or_else(String::new, |(_, text)| text);
             state.workloads.insert(state_.key.clone(), state_);
         }
         Ok(state)
@@ -209,6 +222,38 @@ impl ClusterState {
         objects.filter(|(id, _)| {
             id.group == GROUP && matches!(id.kind.as_str(), "ClusterQueue" | "LocalQueue")
         })
+    }
+}
+
+/// The candidates of the last preemption of each Workload with an Event of it, by its uid.
+async fn preempted_among(lab: &Lab) -> Result<BTreeMap<String, (String, String)>, kube::Error> {
+    let events =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Event"), "events");
+    let api: Api<DynamicObject> = Api::all_with(lab.client(), &events);
+    let mut params = ListParams::default().fields("reason=Preempted").limit(PAGE);
+    let mut last: BTreeMap<String, (String, String)> = BTreeMap::new();
+    loop {
+        let page = api.list(&params).await?;
+        for event in page.items {
+            let annotations = event.metadata.annotations.as_ref();
+            let recorded = annotations.and_then(|all| all.get(CANDIDATES_ANNOTATION));
+            let recorded: Option<RecordedCandidates> =
+                recorded.and_then(|text| serde_json::from_str(text).ok());
+            let Some(text) = recorded.and_then(|recorded| recorded.text()) else {
+                continue;
+            };
+            // RFC 3339 in UTC.
+            let time = event.data.text("/eventTime").to_owned();
+            let known = last.entry(event.data.text("/involvedObject/uid").to_owned());
+            let known = known.or_default();
+            if known.0 <= time {
+                *known = (time, text);
+            }
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(last),
+        }
     }
 }
 

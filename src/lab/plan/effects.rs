@@ -93,6 +93,10 @@ pub struct Effect {
     /// The Workload that preempts it; empty if none does.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
+    /// The preemption candidates with their outcomes: of the Workload that preempts it, or of one that waits, its own;
+    /// empty without any.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub candidates: String,
     /// Details: flavors, positions or the message of the condition.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
@@ -201,6 +205,10 @@ pub(crate) fn workload_effect(
         priority: Some(state.priority),
         reason: reason.to_owned(),
         by: String::new(),
+        candidates: match kind {
+            EffectKind::Missing | EffectKind::Moved => String::new(),
+            _ => state.candidates.clone(),
+        },
         message,
     }
 }
@@ -229,7 +237,14 @@ fn workload_effects(
             }
             WorkloadPhase::Pending | WorkloadPhase::Finished => message,
         };
-        effects.push(effect(EffectKind::Evicted, &reason, by, after));
+        let candidates = match preemptor_uid(&after) {
+            Some(_) => new.preempted_among.clone(),
+            None => String::new(),
+        };
+        effects.push(Effect {
+            candidates,
+            ..effect(EffectKind::Evicted, &reason, by, after)
+        });
     }
     if new.never && !old.never {
         effects.push(effect(
@@ -318,6 +333,7 @@ fn queue_effects(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
             priority: None,
             reason: new.text("/reason").to_owned(),
             by: String::new(),
+            candidates: String::new(),
             message: new.text("/message").to_owned(),
         });
     }
@@ -334,6 +350,7 @@ fn blocked_queues(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
         priority: None,
         reason: String::new(),
         by: String::new(),
+        candidates: String::new(),
         message: message.to_owned(),
     };
     let (old, new) = (&without.blocked_queues, &after.blocked_queues);

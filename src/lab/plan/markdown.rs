@@ -27,7 +27,8 @@ pub fn markdown(plan: &ClusterPlan) -> String {
             "| object | job | effect | by | why |\n|---|---|---|---|---|"
         );
         for effect in &plan.effects {
-            let why = [effect.reason.as_str(), effect.message.as_str()];
+            let why = [&effect.reason, &effect.message, &effect.candidates];
+            let why = why.map(String::as_str);
             let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
             let _ = writeln!(
                 text,

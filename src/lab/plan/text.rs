@@ -51,6 +51,9 @@ pub fn plan_text(plan: &ClusterPlan) -> String {
                 }
             }
             let _ = writeln!(text, "  {}", effect_line(effect));
+            if !effect.candidates.is_empty() {
+                let _ = writeln!(text, "    {}", effect.candidates);
+            }
         }
         if moved > MAX_MOVED {
             let more = moved - MAX_MOVED;

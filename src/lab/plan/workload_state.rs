@@ -54,6 +54,11 @@ pub struct WorkloadState {
     /// Whether its condition says so. Kueue does not evaluate a Workload behind the head of a StrictFIFO queue.
     #[serde(skip)]
     pub(crate) never_by_condition: bool,
+    /// The preemption candidates of a pending Workload with their outcomes; empty without any.
+    pub candidates: String,
+    /// The candidates among which it was preempted last; empty if it was not, or its Event has expired.
+    #[serde(skip)]
+    pub(crate) preempted_among: String,
     /// The admission checks that it waits for with quota.
     pub waiting_checks: Vec<String>,
     /// How often it was evicted, by reason.
@@ -124,6 +129,11 @@ impl WorkloadState {
                 None => never_by_condition,
             },
             never_by_condition,
+            candidates: explanation
+                .filter(|_| is_pending)
+                .and_then(|explanation| explanation.now.as_ref()?.candidates_text())
+                .unwrap_or_default(),
+            preempted_among: String::new(),
             waiting_checks: match phase {
                 WorkloadPhase::QuotaReserved => waiting_checks(workload),
                 _ => Vec::new(),

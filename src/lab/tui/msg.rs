@@ -42,6 +42,8 @@ pub enum Msg {
     OtherWorkloads(DemoStart, Vec<String>),
     /// An operation succeeded or failed; one sentence about the result.
     OperationFinished(Result<String, OperationError>),
+    /// The preemption candidates of a Workload were loaded; `None` without any.
+    CandidatesLoaded(ObjectKey, Option<String>),
     /// The text of a page was loaded, or the error.
     PageLoaded(PageKind, Result<String, String>),
 }

@@ -17,13 +17,13 @@ use crate::preemption::{
     SharesCompared,
 };
 use crate::queue::{QuotaReservedReason, RequeueReason};
-use crate::resources::{FlavorName, FlavorResource, Requests, ResourceName};
+use crate::resources::{FlavorName, FlavorResource, Requests, ResourceFormatter, ResourceName};
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{LocalQueueKey, WorkloadKey};
 use kueue_lab_reason::{
     AssignmentError, FlavorReason, InadmissibleReason, PreemptionShortageReason, ResourceShortage,
-    TasFailure,
+    TasFailure, candidates_text,
 };
 
 /// The maximum number of preemption candidates in a decision, unless all are requested.
@@ -170,6 +170,17 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// The preemption candidates with their outcomes in one line; `None` without any.
+    pub fn candidates_text(&self) -> Option<String> {
+        let candidates = self.candidates.iter();
+        candidates_text(
+            candidates.map(|candidate| (&candidate.workload, candidate.outcome)),
+            self.candidate_count,
+            self.shortage.as_ref(),
+            &ResourceFormatter::default(),
+        )
+    }
+
     /// The decision on an entry. Takes the data that the entry no longer needs.
     pub(super) fn of(
         entry: &mut Entry,

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::decision::{CandidateDecision, candidates};
 use crate::preemption::EvaluatedCandidate;
+use crate::resources::ResourceFormatter;
 use crate::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_reason::candidates_text;
 
 /// The maximum number of recorded candidates: an Event with them has a few kilobytes.
 const MAX_RECORDED: usize = 20;
@@ -20,6 +22,17 @@ pub struct RecordedCandidates {
 }
 
 impl RecordedCandidates {
+    /// The candidates with their outcomes in one line; `None` without any.
+    pub fn text(&self) -> Option<String> {
+        let candidates = self.candidates.iter();
+        candidates_text(
+            candidates.map(|candidate| (&candidate.workload, candidate.outcome)),
+            self.count,
+            None,
+            &ResourceFormatter::default(),
+        )
+    }
+
     /// The record of the candidates of a search.
     pub(super) fn new(all: &[EvaluatedCandidate], snapshot: &SnapshotTransaction<'_>) -> Self {
         Self {

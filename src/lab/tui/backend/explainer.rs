@@ -13,4 +13,11 @@ pub trait Explainer: Send + Sync + 'static {
     /// # Errors
     /// Why there is no explanation, one sentence.
     async fn explain(&self, workload: &ObjectKey) -> Result<String, OperationError>;
+
+    /// The preemption candidates of a pending Workload with their outcomes, one line. `None` if it has none, or no engine
+    /// that decides is reached.
+    ///
+    /// # Errors
+    /// Why they are not known, one sentence.
+    async fn candidates(&self, workload: &ObjectKey) -> Result<Option<String>, OperationError>;
 }

@@ -9,3 +9,4 @@ pub(crate) mod page;
 mod side_panel;
 
 pub use frame::{Cursor, draw};
+pub use page::workload_pages;

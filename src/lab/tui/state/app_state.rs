@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::{Env, RowId, Severity, UiState};
+use super::{CandidatesOfPage, Env, RowId, Severity, UiState};
 use crate::backend::{ClockState, Preset, PresetList, PresetState, ScenarioProgress};
 use crate::model::derived::DerivedData;
 use crate::model::{ClusterData, Row};
@@ -33,6 +33,8 @@ pub struct State {
     pub(crate) clock: Option<Arc<ClockState>>,
     /// Whether it was reported that lab time is ahead.
     pub(crate) clock_ahead_reported: bool,
+    /// The preemption candidates of the Workload whose details are open.
+    pub(crate) candidates: CandidatesOfPage,
     /// Progress of the running or last demo.
     pub(crate) scenario: Option<Arc<ScenarioProgress>>,
 }

@@ -5,6 +5,7 @@
 //! [`view`]: mod@crate::screen
 
 mod app_state;
+mod candidates;
 mod demo_of_preset;
 mod dialog;
 mod env;
@@ -24,6 +25,7 @@ mod unavailable_reason;
 mod view_id;
 
 pub use app_state::State;
+pub(crate) use candidates::CandidatesOfPage;
 pub(crate) use demo_of_preset::{is_of_active, only_demo};
 pub(crate) use dialog::{Confirmation, Dialog, Menu, OnChoose, OnConfirm};
 pub use env::Env;

@@ -16,7 +16,8 @@ use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{Dialog, PageKind, RowId, SampleJob, State, ViewId};
+use crate::state::{Dialog, PageContent, PageKind, RowId, SampleJob, State, ViewId};
+use crate::update::LoadCandidates;
 use crate::update::update;
 use crate::views::{self, QueueRow, QueuesView, WorkloadsView};
 
@@ -517,6 +518,30 @@ fn explaining_runs_the_explainer() {
     let text = Ok("because\nof this".to_owned());
     update(&mut state, Msg::PageLoaded(page, text));
     assert_eq!(state.ui.page.as_ref().unwrap().content.line_count(), 2);
+}
+
+#[test]
+fn the_details_of_a_pending_workload_have_its_preemption_candidates() {
+    let mut state = busy();
+    let cmds = press(&mut state, &["2", "enter"]);
+    let LoadCandidates(key) = operation(&cmds);
+    let candidates = "2 candidates: team-a/x, team-a/y: preempted";
+    let loaded = |of: &ObjectKey| Msg::CandidatesLoaded(of.clone(), Some(candidates.to_owned()));
+    // The answer for a page that was left.
+    update(&mut state, loaded(&ObjectKey::new("other", "workload")));
+    let page = |state: &State| match &state.ui.page.as_ref().unwrap().content {
+        PageContent::Live(lines) => {
+            let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            lines.join("\n")
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!(!page(&state).contains(candidates));
+    update(&mut state, loaded(&key));
+    assert!(page(&state).contains(candidates), "{}", page(&state));
+    // They are those of its conditions, which did not change.
+    let now = state.data.now;
+    assert_eq!(update(&mut state, Msg::Tick(now)), []);
 }
 
 /// The Workload of a row of the view of workloads.

@@ -7,6 +7,7 @@ use crate::msg::{Cmd, Msg};
 use crate::state::{PageContent, Severity, State, WrappedLines};
 use crate::text::{sanitize, sanitize_lines};
 
+use super::candidates::load_candidates;
 use super::preset_changes::notify_preset_changes;
 use super::refresh::refresh;
 use super::{keys, prompt};
@@ -21,14 +22,14 @@ const MAX_LINES: usize = 50_000;
 /// Handles a message. Watch events and ticks change the data only; all other messages also refresh
 /// the state, ready to be drawn and for the next key.
 pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
-    let cmds = match msg {
+    let mut cmds = match msg {
         Msg::WatchUpdate(change) => {
             state.data.apply(change);
             return Vec::new();
         }
         Msg::Tick(now) => {
             state.data.now = now;
-            return Vec::new();
+            return load_candidates(state).into_iter().collect();
         }
         Msg::Key(key) => keys::handle_key(state, key),
         Msg::Paste(text) => {
@@ -99,6 +100,12 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             state.notify(Severity::Error, error.to_string());
             Vec::new()
         }
+        Msg::CandidatesLoaded(workload, text) => {
+            if state.candidates.workload.as_ref() == Some(&workload) {
+                state.candidates.text = text.as_deref().map(sanitize);
+            }
+            Vec::new()
+        }
         Msg::PageLoaded(kind, result) => {
             if let Some(page) = &mut state.ui.page
                 && page.kind == kind
@@ -112,6 +119,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
         }
     };
     refresh(state);
+    cmds.extend(load_candidates(state));
     cmds
 }
 

@@ -4,6 +4,8 @@ mod draw;
 mod help;
 mod lines;
 mod notifications;
+mod workload_pages;
 
 pub(super) use draw::draw;
 pub(crate) use lines::lines;
+pub use workload_pages::workload_pages;

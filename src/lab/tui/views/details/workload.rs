@@ -1,4 +1,5 @@
-//! Details of a Workload: state and reason, quota arithmetic, reserving workloads, workloads ahead,
+//! Details of a Workload: state and reason, quota arithmetic, preemption candidates,
+//! reserving workloads, workloads ahead,
 //! assignment and history.
 
 use super::{quota_arithmetic, topology_assignment};
@@ -23,6 +24,7 @@ pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) 
     );
     if waits {
         quota_arithmetic::quota_arithmetic(state, wl, doc);
+        candidates(state, wl, doc);
         quota_arithmetic::reserving_workloads(state, wl, doc);
         workloads_ahead(state, wl, doc);
     }
@@ -135,6 +137,14 @@ fn identity(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     }
     if wl.meta.deleting {
         doc.field("", "is being deleted", Role::Warning);
+    }
+}
+
+/// Writes the preemption candidates of the last decision.
+fn candidates(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+    if let Some(text) = state.candidates.of(wl.key()) {
+        doc.section("Preemption");
+        doc.text(text, Role::Text);
     }
 }
 
