@@ -26,12 +26,30 @@ pub fn client(config: Config) -> kube::Result<Client> {
     Client::try_from(config)
 }
 
+/// Why there is no client of a server.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// An address of this machine that is not permitted.
+    #[error(
+        "untrusted server endpoint: {host}:{port} is an address of the machine of the lab; name the cluster in clusters.yaml of the preset, or start the lab with --allow-host-ports {port}"
+    )]
+    NotPermitted {
+        /// The host of the URL.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// Certificates or keys are not valid.
+    #[error(transparent)]
+    Client(#[from] kube::Error),
+}
+
 /// A client of a server that an object of a simulated cluster names: at an address of this machine only if
 /// `addresses` permits it, whatever name the address has.
 ///
 /// # Errors
-/// A message: it is not permitted, or certificates or keys are not valid.
-pub fn client_within(config: Config, addresses: &HostAddresses) -> Result<Client, String> {
+/// It is not permitted, or certificates or keys are not valid.
+pub fn client_within(config: Config, addresses: &HostAddresses) -> Result<Client, ClientError> {
     let url = &config.cluster_url;
     let port = url.port_u16().unwrap_or(match url.scheme_str() {
         Some("http") => 80,
@@ -39,20 +57,15 @@ pub fn client_within(config: Config, addresses: &HostAddresses) -> Result<Client
     });
     // A proxy is refused by the library.
     if addresses.permits_port(port) || config.proxy_url.is_some() {
-        return client(config).map_err(|error| error.to_string());
+        return Ok(client(config)?);
     }
     let host = url.host().unwrap_or_default();
     let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     if literal.is_some_and(HostAddresses::is_of_host) {
-        return Err(not_permitted(host, port));
+        let host = host.to_owned();
+        return Err(ClientError::NotPermitted { host, port });
     }
-    client_of_other_machines(config).map_err(|error| error.to_string())
-}
-
-fn not_permitted(host: &str, port: u16) -> String {
-    format!(
-        "untrusted server endpoint: {host}:{port} is an address of the machine of the lab; name the cluster in clusters.yaml of the preset, or start the lab with --allow-host-ports {port}"
-    )
+    Ok(client_of_other_machines(config)?)
 }
 
 /// As kube's default client, with another resolver of names.
@@ -117,7 +130,7 @@ mod tests {
     async fn servers_of_this_machine_need_a_permission() {
         let none = HostAddresses::default();
         for url in ["https://127.0.0.1:9", "http://[::1]:9", "https://0.0.0.0:9"] {
-            let error = client_within(config(url), &none).err().unwrap();
+            let error = client_within(config(url), &none).err().unwrap().to_string();
             assert!(error.contains("--allow-host-ports 9"), "{error}");
         }
         // Names and other spellings of addresses are refused when they are resolved.

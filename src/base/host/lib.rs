@@ -12,7 +12,7 @@ mod read_file;
 mod sockets;
 mod write_file;
 
-pub use client::{client, client_within};
+pub use client::{ClientError, client, client_within};
 pub use host_addresses::HostAddresses;
 pub use read_file::{
     FILE_LIMIT, read, read_argument, read_argument_to_string, read_stdin, read_to_string,

@@ -56,11 +56,26 @@ pub(crate) fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> 
     by_annotation.or_else(|| label(meta, c::POD_GROUP_NAME_LABEL))
 }
 
+/// A text that is not an integer, with the message of a function of Go's `strconv`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("strconv.{function}: parsing {text:?}: {problem}")]
+pub(crate) struct ParseIntError {
+    /// The function.
+    function: &'static str,
+    /// The text.
+    text: String,
+    /// Why it is not parsed.
+    problem: &'static str,
+}
+
 /// Parses an integer as the function of Go's `strconv` with this name, with its messages.
 ///
 /// # Errors
 /// The text is not an integer, or out of range.
-pub(crate) fn parse_int<N: FromStr>(function: &str, text: &str) -> Result<N, String> {
+pub(crate) fn parse_int<N: FromStr>(
+    function: &'static str,
+    text: &str,
+) -> Result<N, ParseIntError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let problem = match numeric {
@@ -68,7 +83,11 @@ pub(crate) fn parse_int<N: FromStr>(function: &str, text: &str) -> Result<N, Str
         false => "invalid syntax",
     };
     let parsed = if numeric { text.parse().ok() } else { None };
-    parsed.ok_or_else(|| format!("strconv.{function}: parsing {text:?}: {problem}"))
+    parsed.ok_or_else(|| ParseIntError {
+        function,
+        text: text.to_owned(),
+        problem,
+    })
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool`.

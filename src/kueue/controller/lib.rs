@@ -38,7 +38,7 @@ pub mod visibility;
 mod worker_clients;
 mod workload_patching;
 
-pub use admission_checks::validate_kubeconfig;
+pub use admission_checks::{KubeconfigError, validate_kubeconfig};
 pub use client_write::ClientWrite;
 pub use controller_context::ControllerContext;
 pub use host_configuration::HostConfiguration;
@@ -49,4 +49,4 @@ pub use metric_events::{AdmissionAttempt, MetricEvent};
 pub use scheduler::{CycleGate, GateState, Stop};
 pub use settings::{ControllerConfig, Settings};
 pub use upstream_latency::UpstreamLatency;
-pub use worker_clients::{NetworkClients, NetworkClientsWithin, WorkerClients};
+pub use worker_clients::{NetworkClients, NetworkClientsWithin, WorkerClientError, WorkerClients};

@@ -4,17 +4,30 @@ use std::fmt::Debug;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
-use kueue_lab_host::HostAddresses;
+use kueue_lab_host::{ClientError, HostAddresses};
+
+/// Why a worker cluster has no client.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerClientError {
+    /// The kubeconfig is incomplete.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The client cannot be made.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+}
 
 /// Makes the clients of worker clusters.
 pub trait WorkerClients: Debug + Send + Sync {
     /// A client of the cluster of the current context. It does not have to connect.
     ///
-    /// The error of the future is a message: the kubeconfig is incomplete, or its certificates are
-    /// not valid.
-    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>>;
+    /// The future fails if the kubeconfig is incomplete, or its certificates are not valid.
+    fn client(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, WorkerClientError>>;
 }
 
 /// Clients over the network.
@@ -22,10 +35,13 @@ pub trait WorkerClients: Debug + Send + Sync {
 pub struct NetworkClients;
 
 impl WorkerClients for NetworkClients {
-    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+    fn client(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, WorkerClientError>> {
         async move {
             let config = config_of(kubeconfig).await?;
-            kueue_lab_host::client(config).map_err(|error| error.to_string())
+            Ok(kueue_lab_host::client(config).map_err(ClientError::from)?)
         }
         .boxed()
     }
@@ -37,17 +53,22 @@ impl WorkerClients for NetworkClients {
 pub struct NetworkClientsWithin(pub HostAddresses);
 
 impl WorkerClients for NetworkClientsWithin {
-    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+    fn client(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, WorkerClientError>> {
         let addresses = self.0.clone();
-        async move { kueue_lab_host::client_within(config_of(kubeconfig).await?, &addresses) }
-            .boxed()
+        async move {
+            let config = config_of(kubeconfig).await?;
+            Ok(kueue_lab_host::client_within(config, &addresses)?)
+        }
+        .boxed()
     }
 }
 
-async fn config_of(kubeconfig: Kubeconfig) -> Result<Config, String> {
+async fn config_of(kubeconfig: Kubeconfig) -> Result<Config, WorkerClientError> {
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.map_err(|error| error.to_string())?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     // A watch without events may be idle for longer than the default timeout.
     config.read_timeout = None;
     Ok(config)

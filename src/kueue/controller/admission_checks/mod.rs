@@ -7,5 +7,5 @@ mod parameters_reference;
 mod provisioning;
 mod start;
 
-pub use multikueue::validate_kubeconfig;
+pub use multikueue::{KubeconfigError, validate_kubeconfig};
 pub(crate) use start::start;

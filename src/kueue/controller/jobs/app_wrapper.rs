@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::app_wrapper_pod_sets::{
-    SUB_GROUP_COUNT, SUB_GROUP_INDEX_LABEL, TAS_POD_INDEX_LABEL, infer_pod_sets, pod_template_spec,
+    AppWrapperPodSetError, SUB_GROUP_COUNT, SUB_GROUP_INDEX_LABEL, TAS_POD_INDEX_LABEL,
+    infer_pod_sets, pod_template_spec,
 };
 use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use kueue_lab_api::conditions::is_condition_true;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::PodSet;
@@ -150,7 +152,7 @@ pub(crate) struct AppWrapperComponentStatus {
 
 impl AppWrapper {
     /// The pod sets of each component: of the status if it is set, otherwise declared or inferred.
-    fn component_pod_sets(&self) -> Result<Vec<Vec<AppWrapperPodSet>>, String> {
+    fn component_pod_sets(&self) -> Result<Vec<Vec<AppWrapperPodSet>>, AppWrapperPodSetError> {
         let known = &self.status.component_status;
         if known.len() == self.spec.components.len() {
             return Ok(known.iter().map(|c| c.pod_sets.clone()).collect());
@@ -231,7 +233,7 @@ impl JobKind for AppWrapperKind {
         Some(JobResult { success, message })
     }
 
-    fn pod_sets(wrapper: &AppWrapper, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(wrapper: &AppWrapper, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let name = wrapper.metadata.name.as_deref().unwrap_or_default();
         let all = wrapper.component_pod_sets()?;
         let mut pod_sets = Vec::new();

@@ -27,31 +27,114 @@ const ROOT: &str = "template";
 
 const NANOS_OF_MILLI: i128 = 1_000_000;
 
+/// Why an object has no pod template at a path.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AppWrapperPodSetError {
+    /// The path does not begin with the object.
+    #[error("first element of the path must be 'template'")]
+    FirstElement,
+    /// An element of the path does not lead to a value.
+    #[error("at path position '{position}' {problem}")]
+    Element {
+        /// The path up to the element.
+        position: String,
+        /// What is wrong.
+        problem: PathProblem,
+    },
+    /// The template has no spec.
+    #[error("content at {0} does not contain a spec")]
+    NoSpec(String),
+    /// The spec is not that of a pod.
+    #[error("content at {path}.spec not parseable as a v1.PodSpec: {source}")]
+    Decode {
+        /// The path of the template.
+        path: String,
+        /// The error of the decoder.
+        source: serde_json::Error,
+    },
+    /// The spec has a field that pods do not have.
+    #[error(
+        "content at {path}.spec not parseable as a v1.PodSpec: strict decoding error: unknown field \"{field}\""
+    )]
+    UnknownField {
+        /// The path of the template.
+        path: String,
+        /// The field.
+        field: String,
+    },
+    /// The path of a known kind does not lead to a pod template.
+    #[error("{path} does not refer to a v1.PodSpecTemplate: {source}")]
+    NotPodTemplate {
+        /// The path.
+        path: String,
+        /// Why.
+        source: Box<AppWrapperPodSetError>,
+    },
+}
+
+/// What is wrong with an element of a path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathProblem {
+    /// An index without a closing bracket.
+    #[error("invalid array index '{0}'")]
+    ArrayIndex(String),
+    /// An index that is not a number.
+    #[error("invalid index expression '{0}'")]
+    IndexExpression(String),
+    /// An index of a value that is not an array.
+    #[error("found non-array value")]
+    NonArray,
+    /// An index that the array does not have.
+    #[error("out of bounds index '{0}'")]
+    OutOfBounds(usize),
+    /// A field of a value that is not an object.
+    #[error("non-map value")]
+    NonMap,
+    /// A field that does not exist.
+    #[error("missing field '{0}'")]
+    MissingField(String),
+    /// Neither an index nor a field.
+    #[error("invalid path element '{0}'")]
+    PathElement(String),
+    /// A number of replicas that is not an integer; the value.
+    #[error("non-int value {0}")]
+    NonInt(String),
+}
+
+impl PathProblem {
+    fn at(self, position: &str) -> AppWrapperPodSetError {
+        AppWrapperPodSetError::Element {
+            position: position.to_owned(),
+            problem: self,
+        }
+    }
+}
+
 /// The value at a path such as `template.spec.groups[0].template`.
 ///
 /// # Errors
-/// The path does not exist in the object; a message.
-fn value_at<'v>(object: &'v Value, path: &str) -> Result<&'v Value, String> {
+/// The path does not exist in the object.
+fn value_at<'v>(object: &'v Value, path: &str) -> Result<&'v Value, AppWrapperPodSetError> {
     let mut remaining = path
         .strip_prefix(ROOT)
-        .ok_or("first element of the path must be 'template'")?;
+        .ok_or(AppWrapperPodSetError::FirstElement)?;
     let mut cursor = object;
     let at = |remaining: &str| path.get(..path.len() - remaining.len()).unwrap_or(path);
     while !remaining.is_empty() {
         let here = at(remaining);
         if let Some(bracket) = remaining.strip_prefix('[') {
-            let (index, rest) = bracket.split_once(']').ok_or_else(|| {
-                format!("at path position '{here}' invalid array index '{remaining}'")
-            })?;
-            let index: usize = index.parse().map_err(|_| {
-                format!("at path position '{here}' invalid index expression '{index}'")
-            })?;
+            let (index, rest) = bracket
+                .split_once(']')
+                .ok_or_else(|| PathProblem::ArrayIndex(remaining.to_owned()).at(here))?;
+            let index: usize = index
+                .parse()
+                .map_err(|_| PathProblem::IndexExpression(index.to_owned()).at(here))?;
             let items = cursor
                 .as_array()
-                .ok_or_else(|| format!("at path position '{here}' found non-array value"))?;
-            cursor = items.get(index).ok_or_else(|| {
-                format!("at path position '{here}' out of bounds index '{index}'")
-            })?;
+                .ok_or_else(|| PathProblem::NonArray.at(here))?;
+            cursor = items
+                .get(index)
+                .ok_or_else(|| PathProblem::OutOfBounds(index).at(here))?;
             remaining = rest;
         } else if let Some(field) = remaining.strip_prefix('.') {
             let here = at(field);
@@ -62,15 +145,13 @@ fn value_at<'v>(object: &'v Value, path: &str) -> Result<&'v Value, String> {
             let (key, rest) = field.split_at(end);
             let map = cursor
                 .as_object()
-                .ok_or_else(|| format!("at path position '{here}' non-map value"))?;
+                .ok_or_else(|| PathProblem::NonMap.at(here))?;
             cursor = map
                 .get(key)
-                .ok_or_else(|| format!("at path position '{here}' missing field '{key}'"))?;
+                .ok_or_else(|| PathProblem::MissingField(key.to_owned()).at(here))?;
             remaining = rest;
         } else {
-            return Err(format!(
-                "at path position '{here}' invalid path element '{remaining}'"
-            ));
+            return Err(PathProblem::PathElement(remaining.to_owned()).at(here));
         }
     }
     Ok(cursor)
@@ -86,17 +167,17 @@ fn integer_at(object: &Value, path: &str) -> Option<i32> {
 /// The field `replicas` of the object at a path, 1 if it is absent.
 ///
 /// # Errors
-/// It is not an integer, or the object does not exist; a message.
-fn replicas_at(object: &Value, parent: &str) -> Result<i32, String> {
+/// It is not an integer, or the object does not exist.
+fn replicas_at(object: &Value, parent: &str) -> Result<i32, AppWrapperPodSetError> {
     let map = value_at(object, parent)?
         .as_object()
-        .ok_or_else(|| format!("at path position '{parent}' non-map value"))?;
+        .ok_or_else(|| PathProblem::NonMap.at(parent))?;
     match map.get("replicas") {
         None | Some(Value::Null) => Ok(1),
-        Some(value) => value
-            .as_i64()
-            .map(|n| n as i32)
-            .ok_or_else(|| format!("at path position '{parent}.replicas' non-int value {value}")),
+        Some(value) => value.as_i64().map(|n| n as i32).ok_or_else(|| {
+            let position = format!("{parent}.replicas");
+            PathProblem::NonInt(value.to_string()).at(&position)
+        }),
     }
 }
 
@@ -114,8 +195,10 @@ fn pod_set(path: String, replicas: i32, annotations: &[(&str, &str)]) -> AppWrap
 /// The pod sets of an object of a known kind; none for others.
 ///
 /// # Errors
-/// The object does not have the form of its kind; a message.
-pub(super) fn infer_pod_sets(object: &Value) -> Result<Vec<AppWrapperPodSet>, String> {
+/// The object does not have the form of its kind.
+pub(super) fn infer_pod_sets(
+    object: &Value,
+) -> Result<Vec<AppWrapperPodSet>, AppWrapperPodSetError> {
     let text = |field: &str| object.get(field).and_then(Value::as_str);
     let of_job = |prefix: &str| {
         let parallelism = integer_at(object, &format!("{prefix}.parallelism")).unwrap_or(1);
@@ -176,10 +259,10 @@ pub(super) fn infer_pod_sets(object: &Value) -> Result<Vec<AppWrapperPodSet>, St
     }
     for pod_set in &found {
         pod_template_spec(object, &pod_set.path).map_err(|error| {
-            format!(
-                "{} does not refer to a v1.PodSpecTemplate: {error}",
-                pod_set.path
-            )
+            AppWrapperPodSetError::NotPodTemplate {
+                path: pod_set.path.clone(),
+                source: Box::new(error),
+            }
         })?;
     }
     Ok(found)
@@ -190,7 +273,10 @@ fn length_at(object: &Value, path: &str) -> usize {
     items.map_or(0, Vec::len)
 }
 
-fn infer_ray_pod_sets(object: &Value, cluster: &str) -> Result<Vec<AppWrapperPodSet>, String> {
+fn infer_ray_pod_sets(
+    object: &Value,
+    cluster: &str,
+) -> Result<Vec<AppWrapperPodSet>, AppWrapperPodSetError> {
     let mut found = vec![pod_set(format!("{cluster}.headGroupSpec.template"), 1, &[])];
     for i in 0..length_at(object, &format!("{cluster}.workerGroupSpecs")) {
         let group = format!("{cluster}.workerGroupSpecs[{i}]");
@@ -206,24 +292,30 @@ fn infer_ray_pod_sets(object: &Value, cluster: &str) -> Result<Vec<AppWrapperPod
 /// The pod template at a path, reduced to the fields that matter to Kueue, with defaults.
 ///
 /// # Errors
-/// There is no pod template; a message.
-pub(super) fn pod_template_spec(object: &Value, path: &str) -> Result<PodTemplateSpec, String> {
+/// There is no pod template.
+pub(super) fn pod_template_spec(
+    object: &Value,
+    path: &str,
+) -> Result<PodTemplateSpec, AppWrapperPodSetError> {
     let template = value_at(object, path)?;
     if !template.is_object() {
-        return Err(format!("at path position '{path}' non-map value"));
+        return Err(PathProblem::NonMap.at(path));
     }
     let spec = template
         .get("spec")
         .filter(|spec| spec.is_object())
-        .ok_or_else(|| format!("content at {path} does not contain a spec"))?;
-    let parsed: PodSpec = serde_json::from_value(spec.clone()).map_err(|error| {
-        format!("content at {path}.spec not parseable as a v1.PodSpec: {error}")
-    })?;
+        .ok_or_else(|| AppWrapperPodSetError::NoSpec(path.to_owned()))?;
+    let parsed: PodSpec =
+        serde_json::from_value(spec.clone()).map_err(|source| AppWrapperPodSetError::Decode {
+            path: path.to_owned(),
+            source,
+        })?;
     let known = serde_json::to_value(&parsed).unwrap_or_default();
     if let Some(field) = unknown_field(spec, &known) {
-        return Err(format!(
-            "content at {path}.spec not parseable as a v1.PodSpec: strict decoding error: unknown field \"{field}\""
-        ));
+        return Err(AppWrapperPodSetError::UnknownField {
+            path: path.to_owned(),
+            field,
+        });
     }
     let strings = |field: &str| {
         let map = template.get("metadata")?.get(field)?.as_object()?;
@@ -380,7 +472,7 @@ mod tests {
     fn paths_with_indexes() {
         let object = json!({"spec": {"groups": [{"template": {"spec": {"containers": []}}}]}});
         assert!(pod_template_spec(&object, "template.spec.groups[0].template").is_ok());
-        let error = |path: &str| value_at(&object, path).unwrap_err();
+        let error = |path: &str| value_at(&object, path).unwrap_err().to_string();
         assert_eq!(
             error("template.spec.groups[1].template"),
             "at path position 'template.spec.groups' out of bounds index '1'"
@@ -419,7 +511,7 @@ mod tests {
         let counts: Vec<_> = counts.iter().map(|s| s.replicas).collect();
         assert_eq!(counts, [Some(1), Some(1), Some(4)]);
         let other = json!({"apiVersion": "v1", "kind": "ConfigMap"});
-        assert_eq!(infer_pod_sets(&other), Ok(Vec::new()));
+        assert!(infer_pod_sets(&other).unwrap().is_empty());
     }
 
     #[test]

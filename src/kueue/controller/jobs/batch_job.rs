@@ -10,6 +10,7 @@ use super::integration_context::IntegrationContext;
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use crate::job_annotations::parse_bool;
 use crate::object_meta::annotation;
 use kueue_lab_api::config::FeatureGates;
@@ -147,7 +148,7 @@ impl JobKind for BatchJobKind {
         })
     }
 
-    fn pod_sets(job: &Job, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(job: &Job, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let mut template = spec(job).template;
         let indexes = TopologyIndexLabels {
             pod_index_label: Some(COMPLETION_INDEX),

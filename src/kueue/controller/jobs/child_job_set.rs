@@ -27,6 +27,45 @@ const TRAINER: &str = "trainer";
 /// The container, and for MPI the replicated job, of a training node.
 const NODE: &str = "node";
 
+/// Why the JobSet of a TrainJob is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ChildJobSetError {
+    /// The runtime is not loaded.
+    #[error("the runtime is not loaded")]
+    NotLoaded,
+    /// The kind of the runtime is not known.
+    #[error("unsupported runtime: {kind}{dot}{group}", dot = if .group.is_empty() { "" } else { "." })]
+    UnsupportedRuntime {
+        /// The API group.
+        group: String,
+        /// The kind.
+        kind: String,
+    },
+    /// The runtime cannot be read.
+    #[error("runtime '{0}' not found")]
+    RuntimeNotFound(String),
+    /// The template of the runtime, with the patches of the job, is not that of a JobSet; the message of the
+    /// decoder.
+    #[error("{0}")]
+    Decode(String),
+    /// The runtime has no container for environment variables.
+    #[error(
+        "envInjection target podSet {job:?} container {container:?} not found in runtime template"
+    )]
+    ContainerNotFound {
+        /// The replicated job.
+        job: String,
+        /// The container.
+        container: String,
+    },
+}
+
+impl From<serde_json::Error> for ChildJobSetError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Decode(error.to_string())
+    }
+}
+
 /// The spec of the JobSet of a TrainJob with this name.
 ///
 /// # Errors
@@ -35,7 +74,7 @@ pub(super) fn child_job_set(
     name: &str,
     job: &TrainJobSpec,
     runtime: &TrainingRuntimeSpec,
-) -> Result<JobSetSpec, String> {
+) -> Result<JobSetSpec, ChildJobSetError> {
     let mut spec = merge_runtime_patches(job, &runtime.template.spec)?;
     let policy = runtime.ml_policy.as_ref();
     if let Some(trainer) = &job.trainer {
@@ -68,15 +107,15 @@ pub(super) fn child_job_set(
 }
 
 /// Applies the patches of a TrainJob; replicated jobs keep the order of the runtime.
-fn merge_runtime_patches(job: &TrainJobSpec, template: &Value) -> Result<JobSetSpec, String> {
+fn merge_runtime_patches(
+    job: &TrainJobSpec,
+    template: &Value,
+) -> Result<JobSetSpec, ChildJobSetError> {
     let mut merged = match template {
         Value::Null => Value::Object(Map::new()),
         template => template.clone(),
     };
-    let decode = |value: &Value| -> Result<JobSetSpec, String> {
-        JobSetSpec::deserialize(value).map_err(|error| error.to_string())
-    };
-    let order: BTreeMap<String, usize> = decode(&merged)?
+    let order: BTreeMap<String, usize> = JobSetSpec::deserialize(&merged)?
         .replicated_jobs
         .into_iter()
         .enumerate()
@@ -84,10 +123,10 @@ fn merge_runtime_patches(job: &TrainJobSpec, template: &Value) -> Result<JobSetS
         .collect();
     let patches = job.runtime_patches.iter();
     for spec in patches.filter_map(|patch| patch.job_set_spec()) {
-        let patch = serde_json::to_value(spec).map_err(|error| error.to_string())?;
+        let patch = serde_json::to_value(spec)?;
         strategic_merge(&mut merged, &patch);
     }
-    let mut spec = decode(&merged)?;
+    let mut spec = JobSetSpec::deserialize(&merged)?;
     spec.replicated_jobs
         .sort_by_key(|job| order.get(&job.name).copied().unwrap_or(0));
     Ok(spec)
@@ -180,7 +219,10 @@ fn set_pod_counts(spec: &mut JobSetSpec, job: &TrainJobSpec, policy: Option<&MlP
     }
 }
 
-fn check_env_injection(spec: &JobSetSpec, policy: Option<&MlPolicy>) -> Result<(), String> {
+fn check_env_injection(
+    spec: &JobSetSpec,
+    policy: Option<&MlPolicy>,
+) -> Result<(), ChildJobSetError> {
     let torch = policy.and_then(|policy| policy.torch.as_ref());
     let targets = torch.and_then(|torch| torch.env_injection.as_ref());
     for target in targets.iter().flat_map(|injection| &injection.targets) {
@@ -195,10 +237,10 @@ fn check_env_injection(spec: &JobSetSpec, policy: Option<&MlPolicy>) -> Result<(
             })
         };
         if let Some(missing) = target.container_names.iter().find(|name| !has(name)) {
-            let job = &target.job_name;
-            return Err(format!(
-                "envInjection target podSet {job:?} container {missing:?} not found in runtime template"
-            ));
+            return Err(ChildJobSetError::ContainerNotFound {
+                job: target.job_name.clone(),
+                container: missing.clone(),
+            });
         }
     }
     Ok(())
@@ -287,7 +329,7 @@ mod tests {
                 {"name": "sidecar"}]}}}}})
     }
 
-    fn job_set(job: Value, ml_policy: Value, jobs: Value) -> Result<JobSetSpec, String> {
+    fn job_set(job: Value, ml_policy: Value, jobs: Value) -> Result<JobSetSpec, ChildJobSetError> {
         let job: TrainJobSpec = serde_json::from_value(job).unwrap();
         let runtime =
             json!({"mlPolicy": ml_policy, "template": {"spec": {"replicatedJobs": jobs}}});
@@ -412,7 +454,9 @@ mod tests {
         };
         assert!(job_set(json!({}), target("sidecar"), jobs.clone()).is_ok());
         assert_eq!(
-            job_set(json!({}), target("c"), jobs.clone()).unwrap_err(),
+            job_set(json!({}), target("c"), jobs.clone())
+                .unwrap_err()
+                .to_string(),
             r#"envInjection target podSet "node" container "c" not found in runtime template"#
         );
         let runtime = json!({"podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": 60}},

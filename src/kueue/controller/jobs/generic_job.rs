@@ -20,6 +20,7 @@ use super::error::JobError;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
+use super::pod_sets_error::PodSetsError;
 use crate::jobs::webhooks::{Denial, base_webhook};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::field::FieldErrors;
@@ -162,8 +163,8 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     /// The pod sets of its Workload.
     ///
     /// # Errors
-    /// A field of the job cannot be parsed; a message.
-    fn pod_sets(job: &Self::Object, gates: &FeatureGates) -> Result<Vec<PodSet>, String>;
+    /// A field of the job cannot be parsed.
+    fn pod_sets(job: &Self::Object, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError>;
 
     /// Whether pods of the job are active.
     fn is_active(job: &Self::Object) -> bool;

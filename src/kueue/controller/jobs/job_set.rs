@@ -11,6 +11,7 @@ use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use kueue_lab_api::conditions::find_true_condition;
 use kueue_lab_api::config::{Feature, FeatureGates};
@@ -176,7 +177,7 @@ impl JobKind for JobSetKind {
         completed.or_else(|| end("Failed").map(|c| finish(c, false)))
     }
 
-    fn pod_sets(set: &JobSet, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(set: &JobSet, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let jobs = set.spec.replicated_jobs.iter();
         jobs.map(|job| {
             let mut template = job.template.spec.clone().unwrap_or_default().template;
@@ -263,7 +264,7 @@ fn validate_topology_request(
     if !env.enabled(Feature::TopologyAwareScheduling) {
         return Ok(errors);
     }
-    let pod_sets = JobSetKind::pod_sets(set, &env.gates).map_err(Denial::Other)?;
+    let pod_sets = JobSetKind::pod_sets(set, &env.gates)?;
     let jobs = Path::new("spec").child("replicatedJobs");
     let mut annotations = Vec::with_capacity(pod_sets.len());
     for (i, pod_set) in pod_sets.iter().enumerate() {

@@ -10,7 +10,10 @@ use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::kubeflow_job_spec::{KubeflowJob, ReplicaSpec};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
-use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{
+    TopologyIndexLabels, TopologyRequestError, pod_set_topology_request,
+};
+use super::pod_sets_error::PodSetsError;
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldErrors, Path};
@@ -121,10 +124,10 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
         })
     }
 
-    fn pod_sets(job: &KubeflowJob<C>, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(job: &KubeflowJob<C>, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let specs = job.ordered_replica_specs();
         specs
-            .map(|(name, spec)| pod_set(name, spec, gates))
+            .map(|(name, spec)| Ok(pod_set(name, spec, gates)?))
             .collect()
     }
 
@@ -181,7 +184,11 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
     }
 }
 
-fn pod_set(name: &str, spec: &ReplicaSpec, gates: &FeatureGates) -> Result<PodSet, String> {
+fn pod_set(
+    name: &str,
+    spec: &ReplicaSpec,
+    gates: &FeatureGates,
+) -> Result<PodSet, TopologyRequestError> {
     let indexes = TopologyIndexLabels {
         pod_index_label: Some(REPLICA_INDEX),
         ..TopologyIndexLabels::default()
@@ -226,7 +233,7 @@ fn validate_topology_request<C: KubeflowJobControl>(
         }
     }
     match pod_sets {
-        Err(message) if errors.is_empty() => Err(Denial::Other(message)),
+        Err(error) if errors.is_empty() => Err(error.into()),
         _ => Ok(errors),
     }
 }

@@ -19,8 +19,11 @@ use super::integration_manager::Gvk;
 use super::leader_worker_set_pods;
 use super::leader_worker_set_spec::LeaderWorkerSet;
 use super::patching::update_workload;
-use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_set_topology_request::{
+    TopologyIndexLabels, TopologyRequestError, pod_set_topology_request,
+};
 use super::pod_sets::sanitize_pod_sets;
+use super::pod_sets_error::PodSetsError;
 use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::constants::{LEADER_WORKER_SET_NAME_LABEL, UPDATES_BATCH_PERIOD};
@@ -56,19 +59,27 @@ const WORKER_INDEX_LABEL: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 /// The maximum number of groups, which bounds the number of Workloads.
 const MAX_REPLICAS: i32 = 1_000_000;
 
+/// A number of groups that is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReplicaCountError {
+    /// It is negative.
+    #[error("invalid LeaderWorkerSet replicas: must be >= 0, got {0}")]
+    Negative(i32),
+    /// It is above the maximum.
+    #[error("invalid LeaderWorkerSet replicas: must be <= {max}, got {0}", max = MAX_REPLICAS)]
+    AboveMaximum(i32),
+}
+
 /// Validates a number of groups.
 ///
 /// # Errors
-/// It is out of range; a message.
-pub(crate) fn validate_replica_count(replicas: i32) -> Result<(), String> {
-    let limit = match replicas {
-        ..0 => ">= 0".to_owned(),
-        0..=MAX_REPLICAS => return Ok(()),
-        _ => format!("<= {MAX_REPLICAS}"),
-    };
-    Err(format!(
-        "invalid LeaderWorkerSet replicas: must be {limit}, got {replicas}"
-    ))
+/// It is out of range.
+pub(crate) fn validate_replica_count(replicas: i32) -> Result<(), ReplicaCountError> {
+    match replicas {
+        ..0 => Err(ReplicaCountError::Negative(replicas)),
+        0..=MAX_REPLICAS => Ok(()),
+        _ => Err(ReplicaCountError::AboveMaximum(replicas)),
+    }
 }
 
 /// The name of the Workload of a group.
@@ -99,8 +110,11 @@ pub(crate) fn workload_name_of_group(
 /// The pod sets of a group.
 ///
 /// # Errors
-/// An annotation cannot be parsed; a message.
-pub(crate) fn pod_sets(lws: &LeaderWorkerSet, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+/// An annotation cannot be parsed.
+pub(crate) fn pod_sets(
+    lws: &LeaderWorkerSet,
+    gates: &FeatureGates,
+) -> Result<Vec<PodSet>, PodSetsError> {
     let templates = &lws.spec.leader_worker_template;
     let mut sets = Vec::with_capacity(2);
     let (mut name, mut count) = (c::DEFAULT_POD_SET_NAME, lws.size());
@@ -125,7 +139,7 @@ fn pod_set(
     template: &PodTemplateSpec,
     indexes: TopologyIndexLabels<'_>,
     gates: &FeatureGates,
-) -> Result<PodSet, String> {
+) -> Result<PodSet, TopologyRequestError> {
     let request = pod_set_topology_request(template.metadata.as_ref(), indexes, gates)?;
     let mut template = template.clone();
     go_pod_template::encode_as_go(&mut template);
@@ -307,7 +321,7 @@ async fn create_workload(
     index: i32,
 ) -> Result<Option<Arc<Workload>>, JobError> {
     let meta = &lws.metadata;
-    let pod_sets = pod_sets(lws, &env.gates).map_err(JobError::Retryable)?;
+    let pod_sets = pod_sets(lws, &env.gates)?;
     let mut wl = construct_workload::new_workload(env, name, meta, pod_sets, &env.metadata_to_copy);
     construct_workload::set_job_uid_label(&mut wl, meta);
     let annotations = wl.metadata.annotations.get_or_insert_default();
@@ -422,7 +436,7 @@ mod tests {
     fn replica_counts_are_bounded() {
         assert_eq!(validate_replica_count(0), Ok(()));
         assert_eq!(
-            validate_replica_count(-1).unwrap_err(),
+            validate_replica_count(-1).unwrap_err().to_string(),
             "invalid LeaderWorkerSet replicas: must be >= 0, got -1"
         );
         assert!(validate_replica_count(MAX_REPLICAS + 1).is_err());

@@ -39,6 +39,7 @@ pub(crate) mod pod_set_info;
 mod pod_set_infos;
 mod pod_set_topology_request;
 pub(crate) mod pod_sets;
+pub(crate) mod pod_sets_error;
 mod pods;
 mod pods_ready;
 pub(crate) mod ray_cluster;

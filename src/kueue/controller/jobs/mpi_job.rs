@@ -40,7 +40,7 @@ impl KubeflowJobControl for MpiJob {
         env: &IntegrationContext,
         job: &KubeflowJob<Self>,
     ) -> Result<FieldErrors, Denial> {
-        let pod_sets = MpiJobKind::pod_sets(job, &env.gates).map_err(Denial::Other)?;
+        let pod_sets = MpiJobKind::pod_sets(job, &env.gates)?;
         let mut errors = FieldErrors::new();
         for ((name, _), pod_set) in job.ordered_replica_specs().zip(&pod_sets) {
             let path = template_metadata_path::<Self>(name);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PodSchedulingGate, PodSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::child_job_set::ChildJobSetError;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavor};
@@ -13,7 +14,7 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFla
 type Map = BTreeMap<String, String>;
 
 /// The error of pod set infos that cannot be applied to a job; retrying does not help, except for
-/// [`Self::Retryable`].
+/// [`Self::JobSet`] and [`Self::NoRuntimePatch`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PodSetInfoError {
     /// The number of pod sets differs.
@@ -57,10 +58,18 @@ pub(crate) enum PodSetInfoError {
         /// The conflict.
         source: Box<PodSetInfoError>,
     },
-    /// The infos cannot be applied to the job in its present state; retried.
-    #[error("{0}")]
-    Retryable(String),
+    /// The JobSet of a TrainJob is not known; retried.
+    #[error(transparent)]
+    JobSet(#[from] ChildJobSetError),
+    /// A TrainJob does not have Kueue's runtime patch; retried.
+    #[error("kueue runtime patch not found")]
+    NoRuntimePatch,
 }
+
+/// A ResourceFlavor that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ResourceFlavor.kueue.x-k8s.io \"{0}\" not found")]
+pub(crate) struct FlavorNotFoundError(String);
 
 /// Additions to one pod set, or its original values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,7 +98,7 @@ impl PodSetInfo {
         pod_set: &PodSet,
         tas: bool,
         flavor: impl Fn(&str) -> Option<&'f ResourceFlavor>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, FlavorNotFoundError> {
         let mut info = Self {
             name: assignment.name.clone(),
             count: assignment.count.unwrap_or(pod_set.count),
@@ -111,8 +120,7 @@ impl PodSetInfo {
             if done.contains(&name.as_str()) {
                 continue;
             }
-            let found = flavor(name)
-                .ok_or_else(|| format!("ResourceFlavor.kueue.x-k8s.io \"{name}\" not found"))?;
+            let found = flavor(name).ok_or_else(|| FlavorNotFoundError(name.clone()))?;
             info.node_selector.extend(found.spec.node_labels.clone());
             info.tolerations
                 .extend(found.spec.tolerations.iter().cloned());

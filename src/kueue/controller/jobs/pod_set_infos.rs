@@ -40,8 +40,7 @@ pub(super) fn pod_set_infos_from_status(
                     object_meta::name(&f.metadata) == name
                 })
             };
-            let mut info = PodSetInfo::from_assignment(assignment, pod_set, tas, find)
-                .map_err(JobError::Retryable)?;
+            let mut info = PodSetInfo::from_assignment(assignment, pod_set, tas, find)?;
             assign_labels_and_annotations(env, wl, &mut info, tas);
             for check in &wl.status.admission_checks {
                 let update = check.pod_set_updates.iter().find(|u| u.name == info.name);

@@ -2,8 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::slice_topology_constraints::parse_slice_topology_constraints;
-use crate::job_annotations::{parse_bool, parse_int};
+use super::slice_topology_constraints::{ParseConstraintsError, parse_slice_topology_constraints};
+use crate::job_annotations::{ParseIntError, parse_bool, parse_int};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};
@@ -19,6 +19,23 @@ pub(super) struct TopologyIndexLabels<'a> {
     pub sub_group_count: Option<i32>,
 }
 
+/// A topology annotation of a pod template that cannot be parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TopologyRequestError {
+    /// `podset-unconstrained-topology` is not a boolean.
+    #[error("strconv.ParseBool: parsing {0:?}: invalid syntax")]
+    Unconstrained(String),
+    /// `podset-slice-size` is not an integer.
+    #[error(transparent)]
+    SliceSize(#[from] ParseIntError),
+    /// `podset-slice-required-topology-constraints` is not an array of constraints.
+    #[error("failed to parse multi-layer topology constraints annotation: {0}")]
+    Constraints(#[from] ParseConstraintsError),
+    /// It has another number of constraints.
+    #[error("topology constraints must contain between 1 and 3 entries: got {0}")]
+    ConstraintCount(usize),
+}
+
 /// The topology request of a pod template.
 ///
 /// # Errors
@@ -27,7 +44,7 @@ pub(super) fn pod_set_topology_request(
     template: Option<&ObjectMeta>,
     indexes: TopologyIndexLabels<'_>,
     gates: &FeatureGates,
-) -> Result<Option<PodSetTopologyRequest>, String> {
+) -> Result<Option<PodSetTopologyRequest>, TopologyRequestError> {
     if !gates.enabled(Feature::TopologyAwareScheduling) {
         return Ok(None);
     }
@@ -42,8 +59,8 @@ pub(super) fn pod_set_topology_request(
     } else if let Some(level) = get(c::POD_SET_PREFERRED_TOPOLOGY_ANNOTATION) {
         request.preferred = Some(level);
     } else if let Some(text) = get(c::POD_SET_UNCONSTRAINED_TOPOLOGY_ANNOTATION) {
-        let bad = || format!("strconv.ParseBool: parsing {text:?}: invalid syntax");
-        request.unconstrained = Some(parse_bool(&text).ok_or_else(bad)?);
+        let parsed = parse_bool(&text);
+        request.unconstrained = Some(parsed.ok_or(TopologyRequestError::Unconstrained(text))?);
     } else {
         let sliced = (slice_topology.is_some() && slice_size.is_some()) || layers.is_some();
         let numbered = indexes.pod_index_label.is_some()
@@ -72,14 +89,13 @@ pub(super) fn pod_set_topology_request(
     Ok(Some(request))
 }
 
-fn parse_layers(text: &str) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, String> {
-    let layers = parse_slice_topology_constraints(text)
-        .map_err(|e| format!("failed to parse multi-layer topology constraints annotation: {e}"))?;
+fn parse_layers(
+    text: &str,
+) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, TopologyRequestError> {
+    let layers = parse_slice_topology_constraints(text)?;
     match layers.len() {
         1..=3 => Ok(layers),
-        n => Err(format!(
-            "topology constraints must contain between 1 and 3 entries: got {n}"
-        )),
+        count => Err(TopologyRequestError::ConstraintCount(count)),
     }
 }
 

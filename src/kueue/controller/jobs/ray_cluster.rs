@@ -6,9 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate};
+use super::pod_sets_error::PodSetsError;
 use super::ray_cluster_spec::{KUBERAY_CONTROLLER, RayClusterSpec};
 use super::ray_cluster_validation::{
     TemplatePaths, validate_ray_cluster_topology_request, validate_worker_groups,
@@ -101,7 +103,7 @@ impl JobKind for RayClusterKind {
         None
     }
 
-    fn pod_sets(cluster: &RayCluster, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(cluster: &RayCluster, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let annotations = cluster.metadata.annotations.as_ref();
         cluster.spec.build_pod_sets(annotations, gates)
     }
@@ -143,7 +145,7 @@ impl JobKind for RayClusterKind {
         errors.extend(validate_ray_cluster_topology_request(
             env,
             &cluster.spec,
-            Self::pod_sets(cluster, &env.gates),
+            Self::pod_sets(cluster, &env.gates).map_err(JobError::from),
             &TemplatePaths::new(path),
         )?);
         Ok(errors)

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::go_pod_template;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::PodSet;
@@ -148,7 +149,7 @@ impl RayClusterSpec {
         &self,
         annotations: Option<&BTreeMap<String, String>>,
         gates: &FeatureGates,
-    ) -> Result<Vec<PodSet>, String> {
+    ) -> Result<Vec<PodSet>, PodSetsError> {
         let mut head = self.head_group_spec.template.clone();
         let topology_request = pod_set_topology_request(
             head.metadata.as_ref(),
@@ -295,10 +296,9 @@ fn requests(cpu: &str, memory: &str) -> BTreeMap<String, QuantityText> {
 }
 
 /// Raises the requests of the Ray container to those of the Job that cleans up Redis.
-fn account_for_redis_cleanup(containers: &mut [Container]) -> Result<(), String> {
-    let head = containers.first_mut().ok_or(
-        "cannot account for Redis cleanup resources: head pod template must include the Ray container",
-    )?;
+fn account_for_redis_cleanup(containers: &mut [Container]) -> Result<(), PodSetsError> {
+    let head = containers.first_mut();
+    let head = head.ok_or(PodSetsError::NoRayContainer)?;
     let resources = head.resources.get_or_insert_default();
     let known = resources.requests.get_or_insert_default();
     for (name, least) in requests("200m", "256Mi") {

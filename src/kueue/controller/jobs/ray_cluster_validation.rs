@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::error::JobError;
 use super::integration_context::IntegrationContext;
 use super::ray_cluster_spec::{HEAD_GROUP_POD_SET_NAME, RayClusterSpec};
 use crate::job_annotations;
@@ -85,7 +86,7 @@ impl TemplatePaths {
 pub(crate) fn validate_topology_request(
     env: &IntegrationContext,
     spec: &RayClusterSpec,
-    pod_sets: Result<Vec<PodSet>, String>,
+    pod_sets: Result<Vec<PodSet>, JobError>,
     paths: &TemplatePaths,
 ) -> Result<FieldErrors, Denial> {
     let mut errors = FieldErrors::new();
@@ -123,7 +124,7 @@ pub(crate) fn validate_topology_request(
 pub(crate) fn validate_ray_cluster_topology_request(
     env: &IntegrationContext,
     spec: &RayClusterSpec,
-    pod_sets: Result<Vec<PodSet>, String>,
+    pod_sets: Result<Vec<PodSet>, JobError>,
     paths: &TemplatePaths,
 ) -> Result<FieldErrors, Denial> {
     let Err(_) = &pod_sets else {
@@ -140,10 +141,10 @@ pub(crate) fn validate_ray_cluster_topology_request(
 
 fn finish(
     errors: FieldErrors,
-    pod_sets: Result<Vec<PodSet>, String>,
+    pod_sets: Result<Vec<PodSet>, JobError>,
 ) -> Result<FieldErrors, Denial> {
     match pod_sets {
-        Err(message) if errors.is_empty() => Err(Denial::Other(message)),
+        Err(error) if errors.is_empty() => Err(Denial::Other(error.to_string())),
         _ => Ok(errors),
     }
 }
@@ -168,7 +169,7 @@ fn validate_template(
 
 fn validate_grouping(
     spec: &RayClusterSpec,
-    pod_sets: &Result<Vec<PodSet>, String>,
+    pod_sets: &Result<Vec<PodSet>, JobError>,
     paths: &TemplatePaths,
 ) -> FieldErrors {
     let pod_sets = pod_sets.as_deref().unwrap_or_default();

@@ -17,6 +17,7 @@ use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use super::ray_cluster::{RayClusterStatus, is_managed};
 use super::ray_cluster_spec::{
     KUBERAY_CONTROLLER, RayClusterSpec, merge_into_template, restore_template,
@@ -239,9 +240,9 @@ impl JobKind for RayJobKind {
         })
     }
 
-    fn pod_sets(job: &RayJob, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(job: &RayJob, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let cluster = job.spec.ray_cluster_spec.as_ref();
-        let cluster = cluster.ok_or("spec.rayClusterSpec is not set")?;
+        let cluster = cluster.ok_or(PodSetsError::NoRayClusterSpec)?;
         let mut pod_sets = cluster.build_pod_sets(job.metadata.annotations.as_ref(), gates)?;
         if job.spec.has_mode(K8S_JOB_MODE) {
             let template = job.spec.submitter_template();

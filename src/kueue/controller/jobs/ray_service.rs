@@ -13,6 +13,7 @@ use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, ManagedBy, PodSetCounts};
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
+use super::pod_sets_error::PodSetsError;
 use super::ray_cluster::is_managed;
 use super::ray_cluster_spec::{KUBERAY_CONTROLLER, RayClusterSpec};
 use super::ray_cluster_validation::{self, TemplatePaths};
@@ -132,7 +133,7 @@ impl JobKind for RayServiceKind {
         None
     }
 
-    fn pod_sets(service: &RayService, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(service: &RayService, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let annotations = service.metadata.annotations.as_ref();
         let cluster = &service.spec.ray_cluster_spec;
         cluster.build_pod_sets(annotations, gates)

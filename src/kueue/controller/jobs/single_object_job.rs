@@ -219,7 +219,7 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
     }
 
     fn pod_sets(&self, env: &IntegrationContext) -> Result<Vec<PodSet>, JobError> {
-        let mut pod_sets = K::pod_sets(&self.object, &env.gates).map_err(JobError::Retryable)?;
+        let mut pod_sets = K::pod_sets(&self.object, &env.gates)?;
         apply_pod_set_counts(&mut pod_sets, &self.pod_set_counts);
         Ok(pod_sets)
     }

@@ -8,15 +8,33 @@ use kueue_lab_json::go_syntax_error;
 
 const TYPE: &str = "PodsetSliceRequiredTopologyConstraint";
 
+/// The annotation is not an array of constraints, with the message of Go's `json.Unmarshal`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ParseConstraintsError {
+    /// It is not JSON; Go's message.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value has another type.
+    #[error("json: cannot unmarshal {found} into Go {wanted}")]
+    Type {
+        /// The kind of the value.
+        found: String,
+        /// The Go value with its type.
+        wanted: String,
+    },
+}
+
 /// Parses the annotation.
 ///
 /// # Errors
-/// The message of Go's `json.Unmarshal`.
+/// It is not an array of constraints.
 pub(super) fn parse_slice_topology_constraints(
     text: &str,
-) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, String> {
-    let value = serde_json::from_str(text)
-        .map_err(|e| go_syntax_error(text.as_bytes()).unwrap_or_else(|| e.to_string()))?;
+) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, ParseConstraintsError> {
+    let value = serde_json::from_str(text).map_err(|error| {
+        let message = go_syntax_error(text.as_bytes());
+        ParseConstraintsError::Syntax(message.unwrap_or_else(|| error.to_string()))
+    })?;
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => items.iter().map(constraint).collect(),
@@ -27,7 +45,9 @@ pub(super) fn parse_slice_topology_constraints(
     }
 }
 
-fn constraint(value: &Value) -> Result<PodsetSliceRequiredTopologyConstraint, String> {
+fn constraint(
+    value: &Value,
+) -> Result<PodsetSliceRequiredTopologyConstraint, ParseConstraintsError> {
     let fields = match value {
         Value::Null => return Ok(PodsetSliceRequiredTopologyConstraint::default()),
         Value::Object(fields) => fields,
@@ -56,7 +76,7 @@ fn struct_field(name: &str, type_: &str) -> String {
     format!("struct field {TYPE}.{name} of type {type_}")
 }
 
-fn wrong_type(value: &Value, wanted: &str) -> String {
+fn wrong_type(value: &Value, wanted: &str) -> ParseConstraintsError {
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
@@ -67,7 +87,10 @@ fn wrong_type(value: &Value, wanted: &str) -> String {
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
-    format!("json: cannot unmarshal {found} into Go {wanted}")
+    ParseConstraintsError::Type {
+        found,
+        wanted: wanted.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +99,10 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_go() {
-        let error = |text: &str| parse_slice_topology_constraints(text).unwrap_err();
+        let error = |text: &str| {
+            let error = parse_slice_topology_constraints(text).unwrap_err();
+            error.to_string()
+        };
         assert_eq!(
             error("not json"),
             "invalid character 'o' in literal null (expecting 'u')"

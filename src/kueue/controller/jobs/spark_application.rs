@@ -15,6 +15,7 @@ use super::generic_job::{JobKind, JobResult};
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
+use super::pod_sets_error::PodSetsError;
 use super::spark_pod_template::{SparkRole, empty_pod_template, spark_pod_template};
 use crate::job_annotations;
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
@@ -279,7 +280,7 @@ impl JobKind for SparkApplicationKind {
         Some(JobResult { success, message })
     }
 
-    fn pod_sets(app: &SparkApplication, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(app: &SparkApplication, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         let executors = app.spec.executor.instances.unwrap_or(0);
         let sets = [
             (SparkRole::Driver, DRIVER_POD_SET_NAME, 1),
@@ -373,7 +374,7 @@ fn validate_topology_request(
     if !env.enabled(Feature::TopologyAwareScheduling) {
         return Ok(errors);
     }
-    let pod_sets = SparkApplicationKind::pod_sets(app, &env.gates).map_err(Denial::Other)?;
+    let pod_sets = SparkApplicationKind::pod_sets(app, &env.gates)?;
     for pod_set in pod_sets {
         // The pod sets have the names of the fields.
         let path = Path::new("spec").child(&pod_set.name);

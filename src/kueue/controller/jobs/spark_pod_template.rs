@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kueue_lab_quantity::Quantity;
+use kueue_lab_quantity::{Quantity, QuantityError};
 
 use super::go_pod_template;
 use super::spark_application::{SparkApplicationSpec, SparkPodSpec};
@@ -69,14 +69,26 @@ pub(super) fn empty_pod_template(role: SparkRole) -> PodTemplateSpec {
     template
 }
 
+/// A quantity that cannot be parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to parse {what} {given}: {source}")]
+pub(crate) struct SparkQuantityError {
+    /// What the quantity is.
+    what: &'static str,
+    /// The text of the application.
+    given: String,
+    /// The error of the quantity.
+    source: QuantityError,
+}
+
 /// The pod template of a role.
 ///
 /// # Errors
-/// A quantity cannot be parsed; a message.
+/// A quantity cannot be parsed.
 pub(super) fn spark_pod_template(
     app: &SparkApplicationSpec,
     role: SparkRole,
-) -> Result<PodTemplateSpec, String> {
+) -> Result<PodTemplateSpec, SparkQuantityError> {
     let own = match role {
         SparkRole::Driver => &app.driver,
         SparkRole::Executor => &app.executor,
@@ -142,7 +154,7 @@ fn add_containers(pod: &mut PodSpec, own: &SparkPodSpec) {
     }
 }
 
-fn add_resources(container: &mut Container, own: &SparkPodSpec) -> Result<(), String> {
+fn add_resources(container: &mut Container, own: &SparkPodSpec) -> Result<(), SparkQuantityError> {
     let resources = container.resources.get_or_insert_default();
     let mut add = |limit: bool, name: &str, amount: String| {
         let list = if limit {
@@ -153,14 +165,18 @@ fn add_resources(container: &mut Container, own: &SparkPodSpec) -> Result<(), St
         list.get_or_insert_default()
             .insert(name.to_owned(), ApiQuantity(amount));
     };
-    let quantity = |what: &str, given: &str, converted: &str| {
+    let quantity = |what: &'static str, given: &str, converted: &str| {
         let parsed = converted.parse::<Quantity>();
         parsed
             .map(|quantity| quantity.to_string())
-            .map_err(|error| format!("failed to parse {what} {given}: {error}"))
+            .map_err(|source| SparkQuantityError {
+                what,
+                given: given.to_owned(),
+                source,
+            })
     };
-    let cpu = |what: &str, text: &str| quantity(what, text, text);
-    let memory = |what: &str, text: &str| quantity(what, text, &kubernetes_memory(text));
+    let cpu = |what: &'static str, text: &str| quantity(what, text, text);
+    let memory = |what: &'static str, text: &str| quantity(what, text, &kubernetes_memory(text));
     if let Some(text) = &own.core_request {
         add(false, "cpu", cpu("CPU requests", text)?);
     }
@@ -243,6 +259,10 @@ mod tests {
             ("2Gi", "1")
         );
         let error = spark_pod_template(&app, SparkRole::Executor).unwrap_err();
-        assert!(error.starts_with("failed to parse memory requests x: "));
+        assert!(
+            error
+                .to_string()
+                .starts_with("failed to parse memory requests x: ")
+        );
     }
 }

@@ -305,7 +305,7 @@ async fn create_prebuilt_workload(
             spec: template.spec,
         }),
         min_count: None,
-        topology_request: request.map_err(JobError::Retryable)?,
+        topology_request: request?,
     }];
     sanitize_pod_sets(&mut pod_sets);
     let (name, _) = find_workload(env, set);

@@ -5,13 +5,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::child_job_set::child_job_set;
+use super::child_job_set::{ChildJobSetError, child_job_set};
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::job_set::{JobSet, JobSetKind, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 use super::patching::{PatchTarget, confirm_version, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
+use super::pod_sets_error::PodSetsError;
 use super::train_job_spec::{
     JobSetSpecPatch, JobSetTemplatePatch, RuntimePatch, RuntimeRef, TrainJobSpec,
     TrainingRuntimeSpecPatch,
@@ -43,7 +44,7 @@ pub(crate) struct TrainJob {
     pub status: TrainJobStatus,
     /// The JobSet of the job, or the error of its runtime.
     #[serde(skip)]
-    job_set: Option<Result<JobSetSpec, String>>,
+    job_set: Option<Result<JobSetSpec, ChildJobSetError>>,
 }
 
 kueue_lab_codec::impl_codec!(TrainJob);
@@ -64,9 +65,9 @@ pub(crate) struct TrainJobStatus {
 
 impl TrainJob {
     /// The JobSet of the job, with its status.
-    fn job_set(&self) -> Result<JobSet, String> {
+    fn job_set(&self) -> Result<JobSet, ChildJobSetError> {
         let spec = self.job_set.clone();
-        let spec = spec.unwrap_or_else(|| Err("the runtime is not loaded".to_owned()))?;
+        let spec = spec.unwrap_or(Err(ChildJobSetError::NotLoaded))?;
         Ok(JobSet {
             metadata: self.metadata.clone(),
             spec,
@@ -123,15 +124,14 @@ impl JobKind for TrainJobKind {
         infos: &[PodSetInfo],
         _gates: &FeatureGates,
     ) -> Result<(), PodSetInfoError> {
-        let set = job.job_set().map_err(PodSetInfoError::Retryable)?;
+        let set = job.job_set()?;
         let want = set.spec.replicated_jobs.len();
         if want != infos.len() {
             let got = infos.len();
             return Err(PodSetInfoError::Length { want, got });
         }
         let Some(patch) = job.kueue_runtime_patch() else {
-            let message = "kueue runtime patch not found".to_owned();
-            return Err(PodSetInfoError::Retryable(message));
+            return Err(PodSetInfoError::NoRuntimePatch);
         };
         patch.replicated_jobs = infos.iter().map(replicated_job_patch).collect();
         job.spec.suspend = Some(false);
@@ -155,7 +155,7 @@ impl JobKind for TrainJobKind {
         end("Complete", true).or_else(|| end("Failed", false))
     }
 
-    fn pod_sets(job: &TrainJob, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
+    fn pod_sets(job: &TrainJob, gates: &FeatureGates) -> Result<Vec<PodSet>, PodSetsError> {
         JobSetKind::pod_sets(&job.job_set()?, gates)
     }
 
@@ -214,7 +214,7 @@ impl JobKind for TrainJobKind {
         }
         let mut job = job.clone();
         load_job_set(env, namespace, &mut job).await;
-        let pod_sets = Self::pod_sets(&job, &env.gates).map_err(Denial::Other)?;
+        let pod_sets = Self::pod_sets(&job, &env.gates)?;
         Ok(validate_topology_request(env, &pod_sets))
     }
 
@@ -241,7 +241,7 @@ async fn runtime_spec(
     env: &IntegrationContext,
     namespace: &str,
     reference: &RuntimeRef,
-) -> Result<TrainingRuntimeSpec, String> {
+) -> Result<TrainingRuntimeSpec, ChildJobSetError> {
     let client = env.shared.ctx.client.clone();
     let group = reference.api_group.as_deref().unwrap_or_default();
     let kind = reference.kind.as_deref().unwrap_or_default();
@@ -256,11 +256,13 @@ async fn runtime_spec(
             api.get(name).await.map(|runtime| runtime.spec)
         }
         (group, kind) => {
-            let dot = if group.is_empty() { "" } else { "." };
-            return Err(format!("unsupported runtime: {kind}{dot}{group}"));
+            return Err(ChildJobSetError::UnsupportedRuntime {
+                group: group.to_owned(),
+                kind: kind.to_owned(),
+            });
         }
     };
-    spec.map_err(|_| format!("runtime '{name}' not found"))
+    spec.map_err(|_| ChildJobSetError::RuntimeNotFound(name.clone()))
 }
 
 /// `job` always equals the version on the server, also after a failed write.
@@ -375,7 +377,7 @@ mod tests {
         .unwrap();
         let spec = json!({"replicatedJobs": [{"name": "node", "replicas": 1,
             "template": {"spec": {"parallelism": 2, "completions": 2, "template": {"spec": {"containers": []}}}}}]});
-        job.job_set = Some(serde_json::from_value(spec).map_err(|e| e.to_string()));
+        job.job_set = Some(serde_json::from_value(spec).map_err(Into::into));
         job
     }
 
@@ -408,7 +410,7 @@ mod tests {
         job.spec.runtime_patches.pop();
         assert!(matches!(
             TrainJobKind::run_with_pod_sets_info(&mut job, &[info], &gates),
-            Err(PodSetInfoError::Retryable(_))
+            Err(PodSetInfoError::NoRuntimePatch)
         ));
     }
 
@@ -423,9 +425,11 @@ mod tests {
         job.status.jobs_status[0].succeeded = 1;
         let done = TrainJobKind::reclaimable_pods(&job).unwrap();
         assert_eq!((done[0].name.as_str(), done[0].count), ("node", 2));
-        job.job_set = Some(Err("runtime 'r' not found".to_owned()));
+        job.job_set = Some(Err(ChildJobSetError::RuntimeNotFound("r".to_owned())));
         assert_eq!(
-            TrainJobKind::pod_sets(&job, &gates).unwrap_err(),
+            TrainJobKind::pod_sets(&job, &gates)
+                .unwrap_err()
+                .to_string(),
             "runtime 'r' not found"
         );
         assert!(!TrainJobKind::pods_ready(&job));

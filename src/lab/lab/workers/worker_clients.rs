@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::config::Kubeconfig;
-use kueue_lab_controller::{NetworkClientsWithin, WorkerClients};
+use kueue_lab_controller::{NetworkClientsWithin, WorkerClientError, WorkerClients};
 use kueue_lab_host::HostAddresses;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -76,7 +76,10 @@ fn comparable(kubeconfig: &Kubeconfig) -> Value {
 }
 
 impl WorkerClients for EmbeddedWorkerClients {
-    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+    fn client(
+        &self,
+        kubeconfig: Kubeconfig,
+    ) -> BoxFuture<'static, Result<Client, WorkerClientError>> {
         let asked = comparable(&kubeconfig);
         let workers = self.workers.read();
         let embedded = workers.iter().find(|worker| worker.kubeconfig == asked);

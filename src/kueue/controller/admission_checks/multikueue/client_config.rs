@@ -27,21 +27,25 @@ pub(super) struct ClientConfig {
     has_plugin: bool,
 }
 
+/// The text is not a kubeconfig. The error of the parser quotes the text, which may be that of a Secret or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the text is not a kubeconfig")]
+pub(super) struct ParseKubeconfigError;
+
 impl ClientConfig {
     /// Parses the kubeconfig. It refers to no file: the client library would open it.
     ///
     /// # Errors
-    /// It is not YAML of a kubeconfig. The message has no part of the text.
-    pub(super) fn kubeconfig(&self) -> Result<Kubeconfig, String> {
+    /// It is not YAML of a kubeconfig.
+    pub(super) fn kubeconfig(&self) -> Result<Kubeconfig, ParseKubeconfigError> {
         let mut config = parse(&self.text)?;
         remove_host_references(&mut config, self.has_plugin);
         Ok(config)
     }
 }
 
-fn parse(text: &str) -> Result<Kubeconfig, String> {
-    // The error of the parser quotes the text, which may be that of a Secret or a file.
-    Kubeconfig::from_yaml(text).map_err(|_| "the text is not a kubeconfig".to_owned())
+fn parse(text: &str) -> Result<Kubeconfig, ParseKubeconfigError> {
+    Kubeconfig::from_yaml(text).map_err(|_| ParseKubeconfigError)
 }
 
 /// The error of a kubeconfig that is missing or invalid.
@@ -83,19 +87,21 @@ pub(super) async fn load_client_config(
         not_found: false,
     };
     let parsed = |text: &str| {
-        let invalid = |error| format!("failed to parse kubeconfig(apiconfig): {error}");
+        let invalid =
+            |error: ParseKubeconfigError| format!("failed to parse kubeconfig(apiconfig): {error}");
         parse(text).map_err(|error| insecure(invalid(error)))
     };
     let text = match reference.location_type() {
         LocationType::Secret => {
             let text = kubeconfig_from_secret(mk, &reference.location).await?;
-            validate_kubeconfig(&parsed(&text)?).map_err(insecure)?;
+            validate_kubeconfig(&parsed(&text)?).map_err(|error| insecure(error.to_string()))?;
             text
         }
         LocationType::Path => {
             let mut config = parsed(&kubeconfig_from_path(mk, reference)?)?;
-            include_client_certificates(&mut config).map_err(bad_kubeconfig)?;
-            validate_kubeconfig(&config).map_err(insecure)?;
+            include_client_certificates(&mut config)
+                .map_err(|error| bad_kubeconfig(error.to_string()))?;
+            validate_kubeconfig(&config).map_err(|error| insecure(error.to_string()))?;
             serde_json::to_string(&config).map_err(|error| insecure(error.to_string()))?
         }
     };
@@ -122,9 +128,9 @@ async fn config_from_profile(
             message.to_owned(),
         ));
     }
-    let bad_profile = |message| failed("BadClusterProfile", message);
+    let bad_profile = |message: String| failed("BadClusterProfile", message);
     let profile = cluster_profile::find(mk, name).await;
-    let profile = profile.map_err(bad_profile)?;
+    let profile = profile.map_err(|error| bad_profile(error.to_string()))?;
     let profile = profile.ok_or_else(|| ConfigError {
         not_found: true,
         ..bad_profile(format!(
@@ -132,13 +138,14 @@ async fn config_from_profile(
         ))
     })?;
     let text = cluster_profile::kubeconfig(&profile, mk.cluster_profile(), &settings.host);
-    let text = text.map_err(bad_profile)?;
+    let text = text.map_err(|error| bad_profile(error.to_string()))?;
     let config = ClientConfig {
         text: text.to_string().into(),
         has_plugin: true,
     };
-    let parsed = config.kubeconfig().map_err(bad_profile)?;
-    validate_profile(&parsed).map_err(|message| failed("BadRestConfig", message))?;
+    let parsed = config.kubeconfig();
+    let parsed = parsed.map_err(|error| bad_profile(error.to_string()))?;
+    validate_profile(&parsed).map_err(|error| failed("BadRestConfig", error.to_string()))?;
     Ok(config)
 }
 
@@ -163,7 +170,7 @@ fn kubeconfig_from_path(
     reference: &KubeConfig,
 ) -> Result<String, ConfigError> {
     let file = permitted_file(&mk.shared.settings, &reference.location);
-    let file = file.map_err(bad_kubeconfig)?;
+    let file = file.map_err(|error| bad_kubeconfig(error.to_string()))?;
     kueue_lab_host::read_to_string(&file, KUBECONFIG_LIMIT).map_err(|error| {
         let reason = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),

@@ -40,45 +40,56 @@ pub(super) fn watch(mk: &MultiKueueContext) {
 /// Reads a ClusterProfile of Kueue's namespace; None if it does not exist.
 ///
 /// # Errors
-/// A message: the request fails.
+/// The request fails.
 pub(super) async fn find(
     mk: &MultiKueueContext,
     name: &str,
-) -> Result<Option<DynamicObject>, String> {
-    let found = cluster_profiles(mk).get_opt(name).await;
-    found.map_err(|error| error.to_string())
+) -> kube::Result<Option<DynamicObject>> {
+    cluster_profiles(mk).get_opt(name).await
+}
+
+/// Why a ClusterProfile has no kubeconfig.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum AccessProviderError {
+    /// The configuration has no access provider.
+    #[error("no access provider configured")]
+    NoneConfigured,
+    /// The profile has none of those of the configuration; its name.
+    #[error("no matching cluster accessor found for cluster profile {0:?}")]
+    NoneMatches(String),
+    /// The plugin of the provider with this name is not allowed to run.
+    #[error(
+        "the exec plugin of access provider {0:?} is not run: on an embedded cluster programs of this machine need the same provider in the file of --config or in kueue.yaml of the preset"
+    )]
+    PluginNotAllowed(String),
 }
 
 /// The kubeconfig of a ClusterProfile, with the first provider of the configuration that the
 /// profile has.
 ///
 /// # Errors
-/// A message: there is no provider, none of those of the profile, or its plugin is not allowed to run.
+/// There is no provider, none of those of the profile, or its plugin is not allowed to run.
 pub(super) fn kubeconfig(
     profile: &DynamicObject,
     settings: Option<&ClusterProfile>,
     host: &HostConfiguration,
-) -> Result<Value, String> {
+) -> Result<Value, AccessProviderError> {
     let providers = settings.map(|settings| match &*settings.access_providers {
         [] => &settings.credentials_providers,
         _ => &settings.access_providers,
     });
     let providers = providers.filter(|providers| !providers.is_empty());
-    let providers = providers.ok_or("no access provider configured")?;
+    let providers = providers.ok_or(AccessProviderError::NoneConfigured)?;
     let name = object_meta::name(&profile.metadata);
     let found = providers.iter().find_map(|provider| {
         let cluster = access_provider(profile, &provider.name)?;
         Some((provider, cluster))
     });
-    let (provider, cluster) = found.ok_or_else(|| {
-        format!("no matching cluster accessor found for cluster profile {name:?}")
-    })?;
+    let (provider, cluster) =
+        found.ok_or_else(|| AccessProviderError::NoneMatches(name.to_owned()))?;
     match host.allows(provider) {
         true => Ok(kubeconfig_of(name, cluster, provider)),
-        false => Err(format!(
-            "the exec plugin of access provider {:?} is not run: on an embedded cluster programs of this machine need the same provider in the file of --config or in kueue.yaml of the preset",
-            provider.name
-        )),
+        false => Err(AccessProviderError::PluginNotAllowed(provider.name.clone())),
     }
 }
 
@@ -181,14 +192,14 @@ mod tests {
         let host = HostConfiguration::of_manager();
         let found = profile(json!({"accessProviders": [{"name": "a", "cluster": {}}]}));
         let error = kubeconfig(&found, None, &host).unwrap_err();
-        assert_eq!(error, "no access provider configured");
+        assert_eq!(error, AccessProviderError::NoneConfigured);
         let settings = ClusterProfile {
             credentials_providers: vec![provider("b")],
             ..ClusterProfile::default()
         };
         let error = kubeconfig(&found, Some(&settings), &host).unwrap_err();
         assert_eq!(
-            error,
+            error.to_string(),
             "no matching cluster accessor found for cluster profile \"p\""
         );
     }

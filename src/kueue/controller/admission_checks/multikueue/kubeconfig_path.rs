@@ -9,13 +9,44 @@ use crate::settings::Settings;
 /// The directory of kubeconfig files.
 const KUBE_CONFIG_PATH_PREFIX: &str = "/etc/multikueue/kubeconfigs";
 
-const NOT_ALLOWED: &str = "kubeconfig path is not under the allowed prefix";
+/// Why a kubeconfig file is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KubeConfigPathError {
+    /// The path is empty.
+    #[error("kubeconfig path must not be empty")]
+    Empty,
+    /// The path leads above its first directory.
+    #[error("kubeconfig path is not under the allowed prefix: path contains \"..\"")]
+    ParentDirectory,
+    /// The path is relative.
+    #[error("kubeconfig path is not under the allowed prefix: path must be absolute")]
+    Relative,
+    /// The file is not below the directory of kubeconfigs.
+    #[error("kubeconfig path is not under the allowed prefix: {path:?} is not under {prefix:?}")]
+    Outside {
+        /// The path.
+        path: String,
+        /// The directory.
+        prefix: String,
+    },
+    /// The file cannot be found; the message of Go.
+    #[error("cannot resolve kubeconfig path symlinks: {0}")]
+    Resolve(String),
+    /// The configuration does not allow to read files; the path.
+    #[error(
+        "kubeconfig path {0:?} is not read: on an embedded cluster files of this machine need the feature gate MultiKueueKubeConfigPathValidation in the file of --config or in kueue.yaml of the preset"
+    )]
+    NotPermitted(String),
+}
 
 /// The file at `path`, if the configuration allows to read it.
 ///
 /// # Errors
-/// A message: it does not.
-pub(super) fn permitted_file(settings: &Settings, path: &str) -> Result<PathBuf, String> {
+/// It does not.
+pub(super) fn permitted_file(
+    settings: &Settings,
+    path: &str,
+) -> Result<PathBuf, KubeConfigPathError> {
     match settings.host.kube_config_paths(&settings.gates) {
         KubeConfigPaths::All => Ok(path.into()),
         KubeConfigPaths::Validated => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX),
@@ -24,9 +55,8 @@ pub(super) fn permitted_file(settings: &Settings, path: &str) -> Result<PathBuf,
             let prefix = Path::new(KUBE_CONFIG_PATH_PREFIX);
             let cleaned = cleaned(path)?;
             match cleaned.starts_with(prefix) {
-                true => Err(format!(
-                    "kubeconfig path {:?} is not read: on an embedded cluster files of this machine need the feature gate MultiKueueKubeConfigPathValidation in the file of --config or in kueue.yaml of the preset",
-                    cleaned.display().to_string()
+                true => Err(KubeConfigPathError::NotPermitted(
+                    cleaned.display().to_string(),
                 )),
                 false => Err(outside(&cleaned, prefix)),
             }
@@ -35,41 +65,40 @@ pub(super) fn permitted_file(settings: &Settings, path: &str) -> Result<PathBuf,
 }
 
 /// The absolute path without `.` and `..`.
-fn cleaned(path: &str) -> Result<PathBuf, String> {
+fn cleaned(path: &str) -> Result<PathBuf, KubeConfigPathError> {
     if path.is_empty() {
-        return Err("kubeconfig path must not be empty".to_owned());
+        return Err(KubeConfigPathError::Empty);
     }
     let cleaned = clean(Path::new(path));
     if cleaned
         .components()
         .any(|part| part == Component::ParentDir)
     {
-        return Err(format!("{NOT_ALLOWED}: path contains \"..\""));
+        return Err(KubeConfigPathError::ParentDirectory);
     }
     if !cleaned.is_absolute() {
-        return Err(format!("{NOT_ALLOWED}: path must be absolute"));
+        return Err(KubeConfigPathError::Relative);
     }
     Ok(cleaned)
 }
 
-fn outside(path: &Path, prefix: &Path) -> String {
+fn outside(path: &Path, prefix: &Path) -> KubeConfigPathError {
     let (path, prefix) = (path.display().to_string(), prefix.display().to_string());
-    format!("{NOT_ALLOWED}: {path:?} is not under {prefix:?}")
+    KubeConfigPathError::Outside { path, prefix }
 }
 
 /// The file at `path`, with symbolic links resolved.
 ///
 /// # Errors
-/// Upstream's message: it is not below `prefix`.
-fn validate_kube_config_path(path: &str, prefix: &str) -> Result<PathBuf, String> {
+/// It is not below `prefix`.
+fn validate_kube_config_path(path: &str, prefix: &str) -> Result<PathBuf, KubeConfigPathError> {
     let cleaned = cleaned(path)?;
     let Ok(allowed) = Path::new(prefix).canonicalize() else {
         return Err(outside(&cleaned, Path::new(prefix)));
     };
-    let resolved = cleaned.canonicalize().map_err(|error| {
-        let reason = lstat_error(&cleaned, &error);
-        format!("cannot resolve kubeconfig path symlinks: {reason}")
-    })?;
+    let resolved = cleaned
+        .canonicalize()
+        .map_err(|error| KubeConfigPathError::Resolve(lstat_error(&cleaned, &error)))?;
     match resolved.starts_with(&allowed) {
         true => Ok(resolved),
         false => Err(outside(&resolved, &allowed)),
@@ -119,11 +148,17 @@ mod tests {
         let validate = |path: &str| validate_kube_config_path(path, &prefix);
         assert!(validate(&format!("{prefix}/./worker1")).is_ok());
         let rejected = validate(&format!("{prefix}/../outside")).unwrap_err();
-        assert!(rejected.contains("is not under"), "{rejected}");
+        assert!(rejected.to_string().contains("is not under"), "{rejected}");
         let rejected = validate("worker1").unwrap_err();
-        assert!(rejected.ends_with("path must be absolute"), "{rejected}");
+        assert!(
+            rejected.to_string().ends_with("path must be absolute"),
+            "{rejected}"
+        );
         let rejected = validate("../worker1").unwrap_err();
-        assert!(rejected.ends_with("path contains \"..\""), "{rejected}");
+        assert!(
+            rejected.to_string().ends_with("path contains \"..\""),
+            "{rejected}"
+        );
         assert!(validate(&format!("{prefix}/none")).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -25,4 +25,4 @@ mod workload;
 mod workload_group;
 
 pub(super) use controllers::start;
-pub use validate_kubeconfig::validate_kubeconfig;
+pub use validate_kubeconfig::{KubeconfigError, validate_kubeconfig};

@@ -9,10 +9,13 @@ use kube::Client;
 use kueue_lab_controller_runtime::{Api, Context, Informer, ObjectKey, Tasks};
 use parking_lot::Mutex;
 
-use super::client_config::ClientConfig;
+use super::client_config::{ClientConfig, ParseKubeconfigError};
 use super::context::MultiKueueContext;
-use super::remote_watch::{WatchEnd, WatchedKind, consume_watch, establish_watch, first_end};
+use super::remote_watch::{
+    EstablishWatchError, WatchEnd, WatchedKind, consume_watch, establish_watch, first_end,
+};
 use crate::jobs::multikueue::Adapter;
+use crate::worker_clients::WorkerClientError;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};
 
@@ -83,6 +86,20 @@ pub(super) struct ConnectionError {
     pub message: String,
     /// The time of the next connection attempt.
     pub retry_after: Duration,
+}
+
+/// Why a worker cluster is not connected.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    #[error(transparent)]
+    Kubeconfig(#[from] ParseKubeconfigError),
+    #[error(transparent)]
+    Client(#[from] WorkerClientError),
+    #[error(transparent)]
+    Watch(#[from] EstablishWatchError),
+    /// The connection is lost again; the message of the condition.
+    #[error("{0}")]
+    Lost(String),
 }
 
 impl RemoteClient {
@@ -224,7 +241,7 @@ impl RemoteClient {
         }
         self.connect(mk, &config)
             .await
-            .map_err(|message| self.connection_error(now, message))?;
+            .map_err(|error| self.connection_error(now, error.to_string()))?;
         Ok(None)
     }
 
@@ -232,7 +249,7 @@ impl RemoteClient {
         self: &Arc<Self>,
         mk: &MultiKueueContext,
         config: &ClientConfig,
-    ) -> Result<(), String> {
+    ) -> Result<(), ConnectError> {
         let kubeconfig = config.kubeconfig()?;
         let clients = &mk.shared.settings.worker_clients;
         let client = clients.client(kubeconfig).await?;
@@ -259,7 +276,7 @@ impl RemoteClient {
             let first_end = first_end(watches.iter_mut().map(|(_, events)| events));
             tokio::select! {
                 biased;
-                end = first_end => return Err(end.message()),
+                end = first_end => return Err(ConnectError::Lost(end.message())),
                 () = mk.shared.ctx.clock.sleep(PROBATION) => {}
             }
         }

@@ -52,33 +52,50 @@ pub(super) struct WatchEnd {
     pub(super) error: Option<String>,
 }
 
+/// Why a watch of a worker cluster is not opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EstablishWatchError {
+    /// The request is not valid.
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    /// The cluster does not respond in time.
+    #[error("watch establishment timed out")]
+    Timeout,
+    /// The cluster does not serve this API version.
+    #[error(
+        "failed to get API group resources: unable to retrieve the complete list of server APIs: {0}: the server could not find the requested resource"
+    )]
+    NotServed(String),
+    /// The request fails.
+    #[error("{}", error_text(.0))]
+    Failed(#[source] kube::Error),
+}
+
 /// Opens a watch of the objects that the manager `origin` created.
 ///
 /// # Errors
-/// A message: the cluster does not respond within `timeout`, or does not serve the kind.
+/// The cluster does not respond within `timeout`, or does not serve the kind.
 pub(super) async fn establish_watch(
     client: &Client,
     kind: WatchedKind<'_>,
     origin: &str,
     (ctx, timeout): (&Context, Duration),
-) -> Result<RemoteEvents, String> {
+) -> Result<RemoteEvents, EstablishWatchError> {
     let url = format!(
         "{}?watch=true&allowWatchBookmarks=true&labelSelector=kueue.x-k8s.io/multikueue-origin%3D{origin}",
         kind.url_path()
     );
-    let request = http::Request::get(url).body(Vec::new());
-    let request = request.map_err(|error| error.to_string())?;
+    let request = http::Request::get(url).body(Vec::new())?;
     let opened = tokio::select! {
         opened = client.request_events::<DynamicObject>(request) => opened,
-        () = ctx.clock.sleep(timeout) => return Err("watch establishment timed out".to_owned()),
+        () = ctx.clock.sleep(timeout) => return Err(EstablishWatchError::Timeout),
     };
     match opened {
         Ok(events) => Ok(events.boxed().peekable()),
-        Err(error) if is_not_found(&error) => Err(format!(
-            "failed to get API group resources: unable to retrieve the complete list of server APIs: {}: the server could not find the requested resource",
-            kind.api_version()
-        )),
-        Err(error) => Err(error_text(&error)),
+        Err(error) if is_not_found(&error) => {
+            Err(EstablishWatchError::NotServed(kind.api_version()))
+        }
+        Err(error) => Err(EstablishWatchError::Failed(error)),
     }
 }
 

@@ -8,17 +8,78 @@ use kube::config::{AuthInfo, Kubeconfig};
 /// The limit of the size of a certificate or key, in bytes.
 const CERTIFICATE_LIMIT: u64 = 1 << 20;
 
+/// The part of a kubeconfig that MultiKueue does not allow, with upstream's message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// A file with a token.
+    #[error("tokenFile is not allowed")]
+    TokenFile,
+    /// A file with the certificate of this user.
+    #[error(
+        "client-certificate file paths are not allowed, use client-certificate-data for user {0}"
+    )]
+    ClientCertificate(String),
+    /// A file with the key of this user.
+    #[error("client-key file paths are not allowed, use client-key-data for user {0}")]
+    ClientKey(String),
+    /// The certificate of this cluster is not verified.
+    #[error("insecure TLS verification is not allowed for cluster {0}")]
+    InsecureTls(String),
+    /// A file with the certificate authority of this cluster.
+    #[error(
+        "certificate-authority file paths are not allowed, use certificate-authority-data for cluster {0}"
+    )]
+    CertificateAuthority(String),
+    /// This cluster has no server.
+    #[error("server URL is required for cluster {0}")]
+    NoServer(String),
+    /// There is neither a current context nor one with an empty name.
+    #[error("invalid configuration: no configuration has been provided")]
+    NoConfiguration,
+    /// The current context, with this name, does not exist.
+    #[error("invalid configuration: context was not found for specified context: {0}")]
+    ContextNotFound(String),
+    /// The cluster of the current context does not exist or has no server.
+    #[error("invalid configuration: no server found for cluster of the context")]
+    NoServerOfContext,
+    /// A file with a token, of the user of the current context.
+    #[error("bearerTokenFile is not allowed")]
+    BearerTokenFile,
+    /// The host of the server is neither an IP address nor a DNS subdomain.
+    #[error("untrusted server endpoint")]
+    UntrustedServer,
+    /// The user of the current context has a password.
+    #[error("basic auth is not allowed")]
+    BasicAuth,
+    /// The user of the current context has an exec plugin.
+    #[error("exec plugins are not allowed")]
+    ExecPlugin,
+    /// The user of the current context has an auth provider.
+    #[error("auth providers are not allowed")]
+    AuthProvider,
+}
+
+/// A file with the certificate or key of a client that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("open {path}: {source}")]
+pub(super) struct ReadCertificateError {
+    /// The file.
+    path: String,
+    /// Why.
+    source: std::io::Error,
+}
+
 /// Checks a kubeconfig.
 ///
 /// # Errors
-/// The message of upstream for the first part that is not allowed.
-pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
+/// The first part that is not allowed.
+pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), KubeconfigError> {
     let users = config
         .auth_infos
         .iter()
         .filter_map(|u| u.auth_info.as_ref());
     if users.clone().any(|user| is_set(&user.token_file)) {
-        return Err("tokenFile is not allowed".to_owned());
+        return Err(KubeconfigError::TokenFile);
     }
     for named in &config.auth_infos {
         let name = &named.name;
@@ -26,31 +87,23 @@ pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
         let is_file =
             |path: fn(&AuthInfo) -> &Option<String>| user.is_some_and(|u| is_set(path(u)));
         if is_file(|user| &user.client_certificate) {
-            return Err(format!(
-                "client-certificate file paths are not allowed, use client-certificate-data for user {name}"
-            ));
+            return Err(KubeconfigError::ClientCertificate(name.clone()));
         }
         if is_file(|user| &user.client_key) {
-            return Err(format!(
-                "client-key file paths are not allowed, use client-key-data for user {name}"
-            ));
+            return Err(KubeconfigError::ClientKey(name.clone()));
         }
     }
     for named in &config.clusters {
         let name = &named.name;
         let cluster = named.cluster.clone().unwrap_or_default();
         if cluster.insecure_skip_tls_verify == Some(true) {
-            return Err(format!(
-                "insecure TLS verification is not allowed for cluster {name}"
-            ));
+            return Err(KubeconfigError::InsecureTls(name.clone()));
         }
         if is_set(&cluster.certificate_authority) {
-            return Err(format!(
-                "certificate-authority file paths are not allowed, use certificate-authority-data for cluster {name}"
-            ));
+            return Err(KubeconfigError::CertificateAuthority(name.clone()));
         }
         if !is_set(&cluster.server) {
-            return Err(format!("server URL is required for cluster {name}"));
+            return Err(KubeconfigError::NoServer(name.clone()));
         }
     }
     let (server, user) = current(config)?;
@@ -62,12 +115,14 @@ pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
 /// manager.
 ///
 /// # Errors
-/// A message: a file cannot be read.
-pub(super) fn include_client_certificates(config: &mut Kubeconfig) -> Result<(), String> {
+/// A file cannot be read.
+pub(super) fn include_client_certificates(
+    config: &mut Kubeconfig,
+) -> Result<(), ReadCertificateError> {
     let read = |path: String| {
         let content = kueue_lab_host::read(&path, CERTIFICATE_LIMIT);
-        let content = content.map_err(|error| format!("open {path}: {error}"))?;
-        Ok::<_, String>(STANDARD.encode(content))
+        let content = content.map_err(|source| ReadCertificateError { path, source })?;
+        Ok::<_, ReadCertificateError>(STANDARD.encode(content))
     };
     let users = config.auth_infos.iter_mut();
     for user in users.filter_map(|named| named.auth_info.as_mut()) {
@@ -110,21 +165,20 @@ pub(super) fn remove_host_references(config: &mut Kubeconfig, has_plugin: bool) 
 /// Checks the kubeconfig of a ClusterProfile, whose exec plugin is that of the configuration.
 ///
 /// # Errors
-/// The message of upstream for the first part that is not allowed.
-pub(super) fn validate_profile(config: &Kubeconfig) -> Result<(), String> {
+/// The first part that is not allowed.
+pub(super) fn validate_profile(config: &Kubeconfig) -> Result<(), KubeconfigError> {
     let (server, user) = current(config)?;
     validate_rest_config(&server, &user)
 }
 
-fn reject_exec_and_auth_providers(user: &AuthInfo) -> Result<(), String> {
-    let message = if user.exec.is_some() {
-        "exec plugins are not allowed"
+fn reject_exec_and_auth_providers(user: &AuthInfo) -> Result<(), KubeconfigError> {
+    if user.exec.is_some() {
+        Err(KubeconfigError::ExecPlugin)
     } else if user.auth_provider.is_some() {
-        "auth providers are not allowed"
+        Err(KubeconfigError::AuthProvider)
     } else {
-        return Ok(());
-    };
-    Err(message.to_owned())
+        Ok(())
+    }
 }
 
 fn is_set(text: &Option<String>) -> bool {
@@ -132,39 +186,35 @@ fn is_set(text: &Option<String>) -> bool {
 }
 
 /// The server and the user of the current context.
-fn current(config: &Kubeconfig) -> Result<(String, AuthInfo), String> {
+fn current(config: &Kubeconfig) -> Result<(String, AuthInfo), KubeconfigError> {
     let name = config.current_context.as_deref().unwrap_or_default();
-    let missing = |what: &str| format!("invalid configuration: {what}");
     let context = config.contexts.iter().find(|c| c.name == name);
     let context = context.and_then(|c| c.context.as_ref());
-    let context = context.ok_or_else(|| {
-        missing(&match name {
-            "" => "no configuration has been provided".to_owned(),
-            name => format!("context was not found for specified context: {name}"),
-        })
+    let context = context.ok_or_else(|| match name {
+        "" => KubeconfigError::NoConfiguration,
+        name => KubeconfigError::ContextNotFound(name.to_owned()),
     })?;
     let cluster = config.clusters.iter().find(|c| c.name == context.cluster);
     let server = cluster
         .and_then(|cluster| cluster.cluster.as_ref())
         .and_then(|cluster| cluster.server.clone());
-    let server = server.ok_or_else(|| missing("no server found for cluster of the context"))?;
+    let server = server.ok_or(KubeconfigError::NoServerOfContext)?;
     let user = context.user.as_deref().unwrap_or_default();
     let user = config.auth_infos.iter().find(|u| u.name == user);
     let user = user.and_then(|user| user.auth_info.clone());
     Ok((server, user.unwrap_or_default()))
 }
 
-fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), String> {
-    let message = if is_set(&user.token_file) {
-        "bearerTokenFile is not allowed"
+fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), KubeconfigError> {
+    if is_set(&user.token_file) {
+        Err(KubeconfigError::BearerTokenFile)
     } else if !is_valid_host(&server.to_lowercase()) {
-        "untrusted server endpoint"
+        Err(KubeconfigError::UntrustedServer)
     } else if is_set(&user.username) || user.password.is_some() {
-        "basic auth is not allowed"
+        Err(KubeconfigError::BasicAuth)
     } else {
-        return Ok(());
-    };
-    Err(message.to_owned())
+        Ok(())
+    }
 }
 
 /// Whether the host of a URL is an IP address or a DNS subdomain.
@@ -208,7 +258,9 @@ mod tests {
             "users": [{"name": "u", "user": user}],
         });
         let config: Kubeconfig = serde_json::from_value(config).unwrap();
-        validate_kubeconfig(&config).err()
+        validate_kubeconfig(&config)
+            .err()
+            .map(|error| error.to_string())
     }
 
     #[test]

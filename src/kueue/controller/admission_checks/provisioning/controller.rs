@@ -10,7 +10,7 @@ use super::{admission_check_reconciler, provisioning_request};
 use crate::ControllerContext;
 use crate::enqueue_request::enqueue_request_for_object;
 use crate::event_recorder::EventSpec;
-use crate::jobs::pod_set_info::PodSetInfoError;
+use crate::jobs::pod_set_info::{FlavorNotFoundError, PodSetInfoError};
 use crate::object_meta;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -262,8 +262,8 @@ pub(super) enum ProvisioningError {
     #[error(transparent)]
     Inconsistent(#[from] provisioning_request::InconsistentPodSetAssignments),
     /// A ResourceFlavor of the Workload is missing.
-    #[error("{0}")]
-    Flavor(String),
+    #[error(transparent)]
+    Flavor(#[from] FlavorNotFoundError),
     /// The flavors conflict with the pod template.
     #[error(transparent)]
     PodSet(#[from] PodSetInfoError),

@@ -174,8 +174,7 @@ impl ProvisioningController {
             .shared
             .settings
             .enabled(kueue_lab_api::config::Feature::TopologyAwareScheduling);
-        let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)
-            .map_err(ProvisioningError::Flavor)?;
+        let info = PodSetInfo::from_assignment(merged.assignment, merged.pod_set, tas, flavor)?;
         let mut template = PodTemplateSpec::clone(&merged.pod_set.template);
         let mut meta = template.metadata.take().unwrap_or_default();
         let mut spec = template.spec.take().unwrap_or_default();

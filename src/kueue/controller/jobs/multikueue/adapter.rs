@@ -325,7 +325,7 @@ impl Adapter {
         key: &ObjectKey,
     ) -> Result<usize, JobError> {
         let job = self.api(local, key).get(&key.name).await?;
-        let replicas = replicas(&job).map_err(JobError::Retryable)?;
+        let replicas = replicas(&job)?;
         Ok(usize::try_from(replicas).unwrap_or(0))
     }
 }
@@ -337,7 +337,7 @@ pub(crate) fn workload_index(wl: &Workload) -> Option<u32> {
         .ok()
 }
 
-fn replicas(lws: &DynamicObject) -> Result<i32, String> {
+fn replicas(lws: &DynamicObject) -> Result<i32, leader_worker_set::ReplicaCountError> {
     let replicas = spec_field(lws, &["replicas"]).and_then(Value::as_i64);
     let replicas = i32::try_from(replicas.unwrap_or(1)).unwrap_or(i32::MAX);
     leader_worker_set::validate_replica_count(replicas)?;

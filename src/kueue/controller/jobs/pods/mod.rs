@@ -11,3 +11,4 @@ mod start_stop;
 mod waiting_for_replacement_pods;
 
 pub(super) use pod_controller::{FRAMEWORK, start};
+pub(crate) use pod_group::PodGroupError;

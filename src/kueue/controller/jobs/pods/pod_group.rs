@@ -31,44 +31,88 @@ use kueue_lab_api::v1beta2::{PodSet, Workload};
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_engine::messages::EventType;
 
+/// A label or annotation of a pod group that is missing or not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PodGroupError {
+    /// The pod has neither the annotation nor the label of the group.
+    #[error(
+        "pod doesn't have a '{}' annotation/label",
+        c::POD_GROUP_NAME_ANNOTATION
+    )]
+    NoGroupName,
+    /// The pod does not have the label of the group.
+    #[error("pod doesn't have a '{}' label", c::POD_GROUP_NAME_LABEL)]
+    NoGroupNameLabel,
+    /// The pod does not have the total count.
+    #[error(
+        "failed to extract '{}' annotation",
+        c::POD_GROUP_TOTAL_COUNT_ANNOTATION
+    )]
+    NoTotalCount,
+    /// The total count is not a positive number; its text.
+    #[error(
+        "incorrect annotation value '{key}={0}': group total count should be greater than zero",
+        key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION
+    )]
+    TotalCount(String),
+    /// The index of the pod is not a number.
+    #[error("incorrect label value {index:?} for Pod {pod:?}: invalid unsigned integer")]
+    PodIndex {
+        /// The text of the index.
+        index: String,
+        /// The pod.
+        pod: String,
+    },
+    /// The index of the pod is not below the total count.
+    #[error(
+        "incorrect label value {index:?} for Pod {pod:?}: validation error: value should be less than {total}"
+    )]
+    PodIndexTooLarge {
+        /// The text of the index.
+        index: String,
+        /// The pod.
+        pod: String,
+        /// The total count.
+        total: usize,
+    },
+}
+
 /// The total count of a group from the annotation of one of its pods.
-pub(super) fn group_total_count(meta: &ObjectMeta, gates: &FeatureGates) -> Result<usize, String> {
+///
+/// # Errors
+/// The pod is not of a group, or the annotation is missing or not valid.
+pub(super) fn group_total_count(
+    meta: &ObjectMeta,
+    gates: &FeatureGates,
+) -> Result<usize, PodGroupError> {
     if job_annotations::pod_group_name(meta, gates).is_none() {
         return Err(
             match gates.enabled(Feature::WorkloadIdentifierAnnotations) {
-                true => format!(
-                    "pod doesn't have a '{}' annotation/label",
-                    c::POD_GROUP_NAME_ANNOTATION
-                ),
-                false => format!("pod doesn't have a '{}' label", c::POD_GROUP_NAME_LABEL),
+                true => PodGroupError::NoGroupName,
+                false => PodGroupError::NoGroupNameLabel,
             },
         );
     }
     let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
     let text = meta.annotations.as_ref().and_then(|m| m.get(key));
-    let text = text.ok_or_else(|| format!("failed to extract '{key}' annotation"))?;
+    let text = text.ok_or(PodGroupError::NoTotalCount)?;
     let count = text.parse::<usize>().ok().filter(|n| *n > 0);
-    count.ok_or_else(|| {
-        format!("incorrect annotation value '{key}={text}': group total count should be greater than zero")
-    })
+    count.ok_or_else(|| PodGroupError::TotalCount(text.clone()))
 }
 
 /// Validates that the pod index label, if set, is below the total count.
-fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
+fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), PodGroupError> {
     let labels = meta.labels.as_ref();
     let Some(text) = labels.and_then(|m| m.get(c::POD_GROUP_POD_INDEX_LABEL)) else {
         return Ok(());
     };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let problem = match text.parse::<u64>() {
-        Ok(index) if digits && index < total as u64 => return Ok(()),
-        Ok(_) if digits => format!("validation error: value should be less than {total}"),
-        _ => "invalid unsigned integer".to_owned(),
-    };
-    let name = object_meta::name(meta);
-    Err(format!(
-        "incorrect label value {text:?} for Pod {name:?}: {problem}"
-    ))
+    let (index, pod) = (text.clone(), object_meta::name(meta).to_owned());
+    match text.parse::<u64>() {
+        Ok(number) if digits && number < total as u64 => Ok(()),
+        Ok(_) if digits => Err(PodGroupError::PodIndexTooLarge { index, pod, total }),
+        _ => Err(PodGroupError::PodIndex { index, pod }),
+    }
 }
 
 /// One pod set per role hash, ordered by name.
@@ -406,8 +450,8 @@ impl PodJob {
         env: &IntegrationContext,
         active: usize,
     ) -> Result<usize, JobError> {
-        let total = self.group_total_count(env).map_err(JobError::Retryable)?;
-        validate_pod_index(self.meta(), total).map_err(JobError::Retryable)?;
+        let total = self.group_total_count(env)?;
+        validate_pod_index(self.meta(), total)?;
         let name = object_meta::name(self.meta());
         let queue = job_annotations::queue_name(self.meta());
         if !self.uses_fast_admission() && active < total {

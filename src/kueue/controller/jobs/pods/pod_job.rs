@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::api::DeleteParams;
 use kueue_lab_controller_runtime::{Api, object_reference};
 
+use super::pod_group::PodGroupError;
 use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_role_hash};
 use super::{pod_group, pod_state, start_stop, waiting_for_replacement_pods};
 use crate::expectations::UidExpectations;
@@ -95,7 +96,7 @@ pub(super) fn construct_pod_set(pod: &Pod, gates: &FeatureGates) -> Result<PodSe
             spec: pod.spec.clone(),
         }),
         min_count: None,
-        topology_request: request.map_err(JobError::Retryable)?,
+        topology_request: request?,
     })
 }
 
@@ -153,7 +154,10 @@ impl PodJob {
     }
 
     /// The total count of the group.
-    pub(super) fn group_total_count(&self, env: &IntegrationContext) -> Result<usize, String> {
+    pub(super) fn group_total_count(
+        &self,
+        env: &IntegrationContext,
+    ) -> Result<usize, PodGroupError> {
         pod_group::group_total_count(&self.pod.metadata, &env.gates)
     }
 
@@ -294,7 +298,7 @@ impl GenericJob for PodJob {
             return Ok(vec![construct_pod_set(&self.pod, &env.gates)?]);
         };
         if self.uses_fast_admission() {
-            let total = self.group_total_count(env).map_err(JobError::Retryable)?;
+            let total = self.group_total_count(env)?;
             return pod_group::construct_group_pod_sets_fast(&group.pods, total, &env.gates);
         }
         pod_group::construct_group_pod_sets(&group.pods, &env.gates)

@@ -4,6 +4,7 @@
 use super::Denial;
 use super::defaults;
 use super::validation::{self, JobVersion};
+use crate::jobs::error::JobError;
 use crate::jobs::generic_job::JobKind;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::single_object_job::apply_pod_set_counts;
@@ -109,10 +110,10 @@ fn sorted<K: JobKind>(mut errors: FieldErrors) -> FieldErrors {
 pub(crate) async fn job_pod_sets<K: JobKind>(
     env: &IntegrationContext,
     job: &K::Object,
-) -> Result<Vec<PodSet>, String> {
+) -> Result<Vec<PodSet>, JobError> {
     let mut pod_sets = K::pod_sets(job, &env.gates)?;
-    let counts = K::pod_set_counts(env, job).await;
-    apply_pod_set_counts(&mut pod_sets, &counts.map_err(|error| error.to_string())?);
+    let counts = K::pod_set_counts(env, job).await?;
+    apply_pod_set_counts(&mut pod_sets, &counts);
     Ok(pod_sets)
 }
 

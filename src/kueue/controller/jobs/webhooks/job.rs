@@ -95,7 +95,7 @@ fn validate_partial_admission_create(env: &IntegrationContext, job: &Job) -> Fie
     let path = annotation_path(key);
     let most = i64::from(pods_count(job));
     let mut errors = match atoi(value) {
-        Err(detail) => vec![FieldError::invalid(&path, value, detail)],
+        Err(error) => vec![FieldError::invalid(&path, value, error.to_string())],
         Ok(n) if n >= most || n <= 0 => {
             let detail = format!("should be between 0 and {}", most - 1);
             vec![FieldError::invalid(&path, &n, detail)]

@@ -79,9 +79,13 @@ pub(crate) async fn validate(
     let meta = &new.metadata;
     let mut errors = validation::validate_serving_job(env, meta, None, &GVK);
     let spec = Path::new("spec");
-    if let Err(detail) = validate_replica_count(new.replicas()) {
+    if let Err(error) = validate_replica_count(new.replicas()) {
         let path = spec.child("replicas");
-        errors.push(FieldError::invalid(&path, &new.replicas(), detail));
+        errors.push(FieldError::invalid(
+            &path,
+            &new.replicas(),
+            error.to_string(),
+        ));
     }
     let templates = spec.child("leaderWorkerTemplate");
     if env.enabled(Feature::TopologyAwareScheduling) {
@@ -187,7 +191,7 @@ fn validate_topology_request(
                 &annotations,
             ));
         }
-        Err(message) if errors.is_empty() => return Err(Denial::Other(message)),
+        Err(error) if errors.is_empty() => return Err(error.into()),
         Err(_) => {}
     }
     Ok(errors)

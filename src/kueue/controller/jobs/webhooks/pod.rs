@@ -220,7 +220,7 @@ fn validate_pod_group_metadata(env: &IntegrationContext, meta: &ObjectMeta) -> F
         return errors;
     };
     let problem = match validation::atoi(count) {
-        Err(problem) => problem,
+        Err(error) => error.to_string(),
         Ok(n) if n < 1 => format!(
             "incorrect annotation value '{count_key}={count}': group total count should be greater than zero"
         ),

@@ -1,5 +1,6 @@
 //! The response of a webhook of jobs.
 
+use crate::jobs::pod_sets_error::PodSetsError;
 use kueue_lab_api::field::{FieldErrors, aggregate};
 
 /// Warnings of an allowed request.
@@ -14,6 +15,12 @@ pub enum Denial {
     /// Another reason, as a message.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<PodSetsError> for Denial {
+    fn from(error: PodSetsError) -> Self {
+        Self::Other(error.to_string())
+    }
 }
 
 impl From<FieldErrors> for Denial {

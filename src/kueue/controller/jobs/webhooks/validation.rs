@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::defaults::default_local_queue_exists;
-use crate::job_annotations;
+use crate::job_annotations::{self, ParseIntError};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::object_meta;
@@ -125,7 +125,7 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
     };
     let path = label_path(c::MAX_EXEC_TIME_SECONDS_LABEL);
     match atoi(text) {
-        Err(detail) => vec![FieldError::invalid(&path, text, detail)],
+        Err(error) => vec![FieldError::invalid(&path, text, error.to_string())],
         Ok(n) if n <= 0 => vec![FieldError::invalid(&path, &n, "should be greater than 0")],
         Ok(_) => Vec::new(),
     }
@@ -135,7 +135,7 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
 ///
 /// # Errors
 /// The text is not an integer, or out of range.
-pub(super) fn atoi(text: &str) -> Result<i64, String> {
+pub(super) fn atoi(text: &str) -> Result<i64, ParseIntError> {
     job_annotations::parse_int("Atoi", text)
 }
 
