@@ -1,7 +1,6 @@
 //! Records Events, as control plane components and kubelets do: repeated Events are counted, and
 //! recording does not block. Depends on no component that uses it.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -19,13 +18,15 @@ use kueue_lab_component_helpers::truncate::{NOTE_MAX, truncate_message};
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_controller_runtime::api_errors::{is_already_exists, is_not_found};
 
+use super::event_cache::{EventCache, EventKey};
+
 /// How many Events are written concurrently. Those of one object are written in order, so that a
 /// repeated Event finds the earlier one.
 const WRITERS: usize = 8;
 /// How many Events may be queued; more are dropped, as in client-go.
 const MAX_QUEUED_EVENTS: usize = 4_096;
-/// How many Events a writer remembers to count repetitions.
-const EVENT_CACHE_SIZE: usize = 1_024;
+/// How many Events all writers together remember, as client-go's recorder.
+const EVENT_CACHE_SIZE: usize = 4_096;
 
 /// An Event to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +85,7 @@ impl EventRecorder {
             let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
             let writer = Writer {
                 client: context.client.clone(),
-                seen: HashMap::new(),
-                number: 0,
+                seen: EventCache::new(EVENT_CACHE_SIZE / WRITERS),
             };
             context
                 .tasks
@@ -137,21 +137,9 @@ fn source(component: &str, host: Option<&str>) -> EventSource {
     }
 }
 
-/// The fields that make two Events repetitions of one.
-#[derive(PartialEq, Eq, Hash)]
-struct EventKey {
-    uid: String,
-    object: String,
-    field_path: Option<String>,
-    component: String,
-    reason: String,
-    message: String,
-}
-
 struct Writer {
     client: kube::Client,
-    seen: HashMap<Arc<EventKey>, (String, i32, u64)>,
-    number: u64,
+    seen: EventCache,
 }
 
 impl Writer {
@@ -173,24 +161,21 @@ impl Writer {
         let namespace = object.namespace.clone().filter(|n| !n.is_empty());
         let namespace = namespace.unwrap_or_else(|| "default".to_string());
         let events: Api<Event> = Api::namespaced(self.client.clone(), &namespace);
-        let same = Arc::new(EventKey {
+        let same = EventKey {
             uid: object.uid.clone().unwrap_or_default(),
             object: object.name.clone().unwrap_or_default(),
             field_path: object.field_path.clone(),
             component: source.component.clone().unwrap_or_default(),
             reason: new_event.reason.clone(),
             message: new_event.message.clone(),
-        });
-        self.number += 1;
-        if let Some((name, count, last)) = self.seen.get_mut(&same) {
-            *count += 1;
-            *last = self.number;
+        };
+        if let Some((name, count)) = self.seen.observe(&same, at) {
             let patch = match new_event.action {
-                Some(_) => json!({"series": {"count": *count, "lastObservedTime": MicroTime(at)}}),
-                None => json!({"count": *count, "lastTimestamp": Time(whole_seconds(at))}),
+                Some(_) => json!({"series": {"count": count, "lastObservedTime": MicroTime(at)}}),
+                None => json!({"count": count, "lastTimestamp": Time(whole_seconds(at))}),
             };
             let patched = events
-                .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+                .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
                 .await;
             match patched {
                 Ok(_) => return Ok(()),
@@ -199,32 +184,25 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         }
-        let name = format!("{}.{:x}", same.object, self.unique(at));
+        let name = format!("{}.{:x}", same.object, unique(at, self.seen.number()));
         let mut event = event(name, namespace, object, new_event, source, at);
         // In virtual time another component may have recorded an Event of the object in the same nanosecond.
         while let Err(error) = events.create(&PostParams::default(), &event).await {
             if !is_already_exists(&error) {
                 return Err(error);
             }
-            self.number += 1;
-            event.metadata.name = Some(format!("{}.{:x}", same.object, self.unique(at)));
+            let number = unique(at, self.seen.next_number());
+            event.metadata.name = Some(format!("{}.{number:x}", same.object));
         }
-        self.remember(same, event.metadata.name.unwrap_or_default());
+        let name = event.metadata.name.unwrap_or_default();
+        self.seen.remember(same, name, at);
         Ok(())
     }
+}
 
-    /// An even number that is unique for this writer and grows with time. Numbers of Kueue's controller are odd.
-    fn unique(&self, at: Timestamp) -> i128 {
-        (at.as_nanosecond() & !1) + 2 * i128::from(self.number % 1_000_000_000)
-    }
-
-    fn remember(&mut self, same: Arc<EventKey>, name: String) {
-        if self.seen.len() >= EVENT_CACHE_SIZE {
-            let recent = self.number.saturating_sub(EVENT_CACHE_SIZE as u64 / 2);
-            self.seen.retain(|_, (_, _, last)| *last > recent);
-        }
-        self.seen.insert(same, (name, 1, self.number));
-    }
+/// An even number that is unique for a writer and grows with time. Numbers of Kueue's controller are odd.
+fn unique(at: Timestamp, number: u64) -> i128 {
+    (at.as_nanosecond() & !1) + 2 * i128::from(number % 1_000_000_000)
 }
 
 /// The Event object: of the events.k8s.io form if it has an action, otherwise of the core/v1 form.

@@ -2,6 +2,7 @@
 //! state and the eviction of pods, ResourceClaims, hashes of templates. Must not depend on any component.
 
 pub mod control_plane_node;
+mod event_cache;
 pub mod event_recorder;
 pub mod pod_eviction;
 pub mod pods;

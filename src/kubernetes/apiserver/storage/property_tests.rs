@@ -29,6 +29,7 @@ fn history_of(max_events: usize) -> StorageLimits {
     StorageLimits {
         max_events,
         event_fresh_duration: Duration::ZERO,
+        event_fresh_wall_duration: Duration::ZERO,
         ..StorageLimits::default()
     }
 }

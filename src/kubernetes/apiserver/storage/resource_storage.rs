@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use imbl::OrdMap;
-use jiff::Timestamp;
+use kueue_lab_clock::Clock;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -129,7 +129,7 @@ impl StorageState {
         self.objects.iter().map(restored).collect()
     }
 
-    /// Applies a change and appends its event at the time `now`. Events after the revision
+    /// Applies a change and appends its event at the time of `clock`. Events after the revision
     /// `durable` are not compacted. Returns the events that leave the history, to be dropped
     /// without a lock.
     pub(super) fn record(
@@ -139,8 +139,9 @@ impl StorageState {
         limits: &StorageLimits,
         durable: u64,
         scopes: &WatchScopes,
-        now: Timestamp,
+        clock: &Clock,
     ) -> Vec<Arc<WatchEvent>> {
+        let (now, speed) = (clock.now(), clock.speed());
         let key = object.key_shared();
         let before = match kind {
             WatchEventType::Deleted => self.objects.remove(&key),
@@ -161,7 +162,8 @@ impl StorageState {
         loop {
             let (events, bytes) = (self.events.len(), self.bytes);
             let Some(oldest) = self.events.pop_front_if(|oldest| {
-                oldest.revision() <= durable && limits.are_exceeded(events, bytes, oldest.age(now))
+                oldest.revision() <= durable
+                    && limits.are_exceeded(events, bytes, oldest.age(now), speed)
             }) else {
                 break;
             };

@@ -293,8 +293,15 @@ impl Store {
             Some(durability) => durability.durable_revision(),
             None => revision,
         };
-        let (limits, now) = (&self.shared.limits, self.shared.clock.now());
-        let compacted = state.record(kind, object.clone(), limits, durable, &storage.scopes, now);
+        let (limits, clock) = (&self.shared.limits, &self.shared.clock);
+        let compacted = state.record(
+            kind,
+            object.clone(),
+            limits,
+            durable,
+            &storage.scopes,
+            clock,
+        );
         self.shared.revision.store(revision, Ordering::Release);
         if !NOT_STATE.contains(&&**storage.resource()) {
             self.shared

@@ -148,6 +148,7 @@ async fn a_slow_watcher_gets_expired() {
         StorageLimits {
             max_events: 3,
             event_fresh_duration: Duration::ZERO,
+            event_fresh_wall_duration: Duration::ZERO,
             ..StorageLimits::default()
         },
     );
@@ -183,6 +184,7 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
         max_bytes: 4096,
         min_events: 2,
         event_fresh_duration: Duration::ZERO,
+        event_fresh_wall_duration: Duration::ZERO,
         ..StorageLimits::default()
     };
     let store = Store::new(Clock::real(), limits);
@@ -237,6 +239,41 @@ fn fresh_events_are_kept_within_a_maximum_of_bytes() {
             Some(11),
             "two large events are within the maximum"
         );
+    });
+}
+
+/// The number of events in the history after objects are created and deleted, one in each period.
+async fn history_after(clock: &Clock, objects: usize, period: Duration) -> [usize; 2] {
+    let store = Store::new(clock.clone(), StorageLimits::default());
+    let storage = store.new_resource_storage("things");
+    let mut lengths = Vec::new();
+    for index in 0..2 * objects {
+        let key = format!("k{index}");
+        let created = store.create(&storage, &key, pending(json!(1))).unwrap();
+        let revision = created.revision();
+        store
+            .remove(&storage, &key, revision, pending(json!(1)))
+            .unwrap();
+        if (index + 1) % objects == 0 {
+            lengths.push(storage.read().events_after(0).count());
+        }
+        tokio::time::sleep(period).await;
+    }
+    [lengths[0], lengths[1]]
+}
+
+#[test]
+fn the_history_is_as_long_after_many_deleted_objects_as_before() {
+    virtual_runtime().unwrap().block_on(async {
+        let start = "2026-03-02T12:00:00Z".parse().unwrap();
+        let clock = Clock::starting_at(start);
+        let second = Duration::from_secs(1);
+        assert_eq!(history_after(&clock, 1_000, second).await, [1_000; 2]);
+        // At 60 times the speed the events of 15 s of the wall are fresh.
+        let (fast, quick) = (Clock::scaled_from(start, 60.0), Duration::from_millis(21));
+        let [before, after] = history_after(&fast, 2_000, quick).await;
+        assert_eq!(after, before);
+        assert!((1_400..1_460).contains(&after), "{after}");
     });
 }
 
@@ -356,6 +393,7 @@ fn a_watcher_of_an_idle_namespace_does_not_expire() {
         StorageLimits {
             max_events: 3,
             event_fresh_duration: Duration::ZERO,
+            event_fresh_wall_duration: Duration::ZERO,
             ..StorageLimits::default()
         },
     );

@@ -14,7 +14,7 @@ use crate::discovery::{DiscoveredKind, DiscoveredKinds, GroupKind};
 use kueue_lab_controller_runtime::{Api, Context, WorkQueue, shared_watcher};
 
 /// How many UIDs of absent owners are cached.
-const ABSENT_OWNER_CACHE_SIZE: usize = 4_096;
+const ABSENT_OWNER_CACHE_SIZE: usize = 500;
 
 pub(super) struct GarbageCollector {
     pub(super) context: Context,

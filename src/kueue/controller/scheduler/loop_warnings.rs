@@ -38,14 +38,15 @@ impl State {
     /// Records the status update of an action; returns new loops.
     fn record_action(&mut self, action: &Action, now: Timestamp) -> Vec<DetectedLoop> {
         let uid = action.uid.as_str();
-        self.detector.record_name(uid, &action.workload.to_string());
         let may_loop = match (&action.kind, &action.preemptor, &action.change) {
             (ActionKind::Preempt, Some(preemptor), _) => {
+                self.detector.record_name(uid, &action.workload.to_string());
                 let name = preemptor.workload.to_string();
                 self.detector.record_name(&preemptor.uid, &name);
                 self.detector.record_preemption(now, &preemptor.uid, uid)
             }
             (ActionKind::Requeue, _, Some(StatusChange::Unreserve { message, .. })) => {
+                self.detector.record_name(uid, &action.workload.to_string());
                 self.detector.record_message(now, uid, message)
             }
             _ => false,
