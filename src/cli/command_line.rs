@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    clock, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
-    preset, replay, simulate, sky, test, tui, uninstall, up,
+    clock, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan, play,
+    preset, record, replay, simulate, sky, test, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -22,6 +22,8 @@ Examples:
   kueue-lab explain workload job-train-5f2c1    why it is pending
   kueue-lab simulate -f job.yaml                whether it would be admitted now
   kueue-lab replay --trace jobs.csv --preset a --preset b   compare queues on a trace
+  kueue-lab record --context prod today.rec     record a cluster, read-only
+  kueue-lab play today.rec                      the terminal UI on a recording
   kueue-lab crds | kubectl apply --server-side -f -";
 
 /// The whole Kueue laboratory: admission controller, embedded Kubernetes API, fake GPUs, live queue
@@ -50,6 +52,8 @@ enum Command {
     Export(export::Args),
     Import(import::Args),
     Plan(plan::Args),
+    Record(record::Args),
+    Play(play::Args),
     Sky(sky::Args),
     Kubeconfig(kubeconfig::Args),
     Controller(controller::Args),
@@ -83,6 +87,8 @@ pub(crate) fn main() -> ExitCode {
             Ok(true) => return ExitCode::from(2),
             outcome => outcome.map(|_| ()),
         },
+        Command::Record(args) => record::run(args),
+        Command::Play(args) => play::run(args),
         Command::Sky(args) => sky::run(args),
         Command::Kubeconfig(args) => kubeconfig::run(args),
         Command::Controller(args) => controller::run(args),

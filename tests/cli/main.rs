@@ -9,6 +9,7 @@ mod hostile_clients;
 mod import;
 mod node_file;
 mod plan;
+mod recordings;
 mod replay;
 mod shutdown;
 mod simulate;

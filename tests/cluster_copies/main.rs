@@ -8,4 +8,5 @@ mod plans;
 mod presets;
 mod random_cluster;
 mod read_only_rights;
+mod recordings;
 mod simulations;

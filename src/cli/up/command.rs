@@ -16,8 +16,10 @@ use super::start_source::StartSource;
 use super::workers_args::WorkersArgs;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigPurpose;
+use crate::cli::lab_recording::LabRecording;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
+use crate::cli::recording_file::{MomentArg, check_new};
 use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CommandError, Shutdown, config, lab_time, logging, runtime, speed};
 use kueue_lab_clock::Clock;
@@ -44,6 +46,8 @@ Examples:
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
   kueue-lab up --data-dir ./lab-data --without-controllers    only to delete or edit its objects
   kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
+  kueue-lab up --record lab.rec                for `kueue-lab play`
+  kueue-lab up --from lab.rec --at 1m30s       from a moment of a recording
   kueue-lab up --from context:prod             from the state of a cluster, which is only read
   kueue-lab up --confirm                       a save that would evict Workloads waits for a key
   kueue-lab up --controller none               for a Kueue of your own
@@ -134,11 +138,17 @@ pub(in crate::cli) struct Args {
     /// preset and no terminal UI. To delete or edit an object that makes the lab abort or hang.
     #[arg(long, requires = "data_dir", conflicts_with_all = ["preset", "nodes", "config", "from", "confirm", "workers"])]
     without_controllers: bool,
-    /// The objects to start from: a file that `kueue-lab export` or `import` wrote, or context:NAME to
-    /// import a cluster now, with read-only rights. They keep their status and uids: admitted Workloads
+    /// The objects to start from: a file that `kueue-lab export` or `import` wrote, a recording, or context:NAME
+    /// to import a cluster now, with read-only rights. They keep their status and uids: admitted Workloads
     /// stay admitted. Only for a new embedded cluster.
     #[arg(long, value_name = "FILE|context:NAME", value_parser = StartSource::parse)]
     from: Option<StartSource>,
+    /// With --from and a recording: the moment to start from, as for `kueue-lab play` [default: its end].
+    #[arg(long, value_name = "TIME", requires = "from", value_parser = MomentArg::parse)]
+    at: Option<MomentArg>,
+    /// Record the lab to a new file, for `kueue-lab play`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
@@ -223,6 +233,7 @@ async fn observe(args: Args) -> Result<(), CommandError> {
 
 async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     let started = Instant::now();
+    args.record.as_deref().map(check_new).transpose()?;
     let here = std::env::current_dir().map_err(CommandError::failed)?;
     let request_limits = args.request_limits();
     let paths = LabPaths::find(args.presets_dir, &here).map_err(CommandError::usage)?;
@@ -242,7 +253,7 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     let from = match &args.from {
         Some(source) => {
             let kubeconfig = args.cluster_args.kubeconfig();
-            Some(source.objects(kubeconfig).await?)
+            Some(source.objects(kubeconfig, args.at.as_ref()).await?)
         }
         None => None,
     };
@@ -351,8 +362,19 @@ async fn serve(args: Args, mut with_tui: bool) -> Result<(), CommandError> {
     shutdown.before_exit(lab.storage_closer());
     tracing::info!("ready in {} ms", started.elapsed().as_millis());
     let ui = with_tui.then_some((args.tui_args, warnings));
+    let recording = LabRecording::start(&lab, args.record, with_tui).await;
+    let recording = match recording {
+        Ok(recording) => recording,
+        Err(error) => {
+            stop(lab, record, &shutdown).await;
+            return Err(error);
+        }
+    };
     let kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
-    serve_lab(lab, kubeconfig, ui, &paths.lab, record, &shutdown).await
+    serve_lab(
+        lab, kubeconfig, ui, &paths.lab, record, recording, &shutdown,
+    )
+    .await
 }
 
 /// Starts the lab, until the shutdown is requested.
@@ -395,6 +417,7 @@ async fn serve_lab(
     ui: Option<(TuiArgs, Vec<String>)>,
     files: &FileSource,
     record: Option<Arc<StartRecord>>,
+    recording: Option<LabRecording>,
     shutdown: &Shutdown,
 ) -> Result<(), CommandError> {
     if let Err(error) = kubeconfig.write(&lab) {
@@ -427,6 +450,10 @@ async fn serve_lab(
         outcome = run => outcome,
         never = kubeconfig.follow(&lab) => match never {},
     };
+    if let Some(recording) = recording {
+        shutdown.request();
+        shutdown.bounded(recording.finish()).await;
+    }
     stop(lab, record, shutdown).await;
     kubeconfig.remove();
     outcome

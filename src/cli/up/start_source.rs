@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
 use crate::cli::import::import_context;
+use crate::cli::recording_file::{MomentArg, bundle_at, is_recording, read_recording};
 use kueue_lab_import::Bundle;
 use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
 use kueue_lab_plan::{check_import, check_text};
@@ -11,7 +12,7 @@ use kueue_lab_plan::{check_import, check_text};
 /// The source of the initial state of a new lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StartSource {
-    /// A file of `kueue-lab export` or `import`.
+    /// A file of `kueue-lab export` or `import`, or a recording.
     File(PathBuf),
     /// The cluster of a kubeconfig context.
     Context(String),
@@ -30,12 +31,28 @@ impl StartSource {
         }
     }
 
-    /// Reads the file, or imports the cluster.
+    /// Reads the file, or imports the cluster. `at` is the moment of a recording; without it that of its end.
+    ///
+    /// # Errors
+    /// The file or the cluster cannot be read, or `at` is given without a recording.
     pub(super) async fn objects(
         &self,
         kubeconfig: Option<&Path>,
+        at: Option<&MomentArg>,
     ) -> Result<ObjectFile, CommandError> {
         match self {
+            Self::File(path) if is_recording(path) => {
+                let recording = read_recording(path)?;
+                let bundle = bundle_at(&recording, at)?;
+                for note in recording.note.iter().chain(&bundle.notes) {
+                    tracing::warn!("{}: {note}", path.display());
+                }
+                let (name, time) = (path.display().to_string(), bundle.time);
+                Ok(ObjectFile::of_import(&name, bundle.objects, time))
+            }
+            _ if at.is_some() => Err(CommandError::usage(
+                "--at is a moment of a recording, and --from names none",
+            )),
             Self::File(path) => ObjectFile::read(path).map_err(CommandError::usage),
             Self::Context(name) => {
                 let context = KubeconfigContext::find(name, kubeconfig).map_err(LabError::from)?;

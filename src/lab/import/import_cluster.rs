@@ -295,7 +295,7 @@ async fn read_all_jobs(
 
 /// Whether a Pod is imported: Pods that use nodes, and all of imported jobs; not those of Kueue's own
 /// Deployment, which the lab creates itself.
-fn is_wanted_pod(pod: &Value, jobs: &BTreeSet<&str>) -> bool {
+pub(super) fn is_wanted_pod(pod: &Value, jobs: &BTreeSet<&str>) -> bool {
     let is_manager = pod.text("/metadata/namespace") == DEFAULT_NAMESPACE
         && pod.label("control-plane") == Some("controller-manager");
     let owners = pod.list("/metadata/ownerReferences").iter();
@@ -304,7 +304,7 @@ fn is_wanted_pod(pod: &Value, jobs: &BTreeSet<&str>) -> bool {
 }
 
 /// The objects as a lab loads them, with the ServiceAccounts that they name, in the order of the file.
-fn prepared(mut objects: Vec<Value>) -> Vec<Value> {
+pub(super) fn prepared(mut objects: Vec<Value>) -> Vec<Value> {
     let uids: BTreeSet<String> = objects
         .iter()
         .map(|o| o.text("/metadata/uid").to_owned())

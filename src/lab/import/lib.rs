@@ -15,6 +15,7 @@ mod last_applied;
 mod named_objects;
 mod owners;
 mod paged_list;
+mod recorded_bundle;
 
 pub use anonymize::anonymize;
 pub use apply_order::apply_order;
@@ -24,3 +25,4 @@ pub use error::ImportError;
 pub use import_cluster::{import_cluster, import_for_change};
 pub use named_objects::{NamedObjects, ObjectName, applied_objects};
 pub use paged_list::PagedLists;
+pub use recorded_bundle::recorded_bundle;

@@ -9,7 +9,7 @@ use super::recorded_kind::RecordedKind;
 use super::recording_error::RecordingError;
 
 /// The first bytes of a file.
-pub(crate) const MAGIC: &[u8] = b"kueue-lab recording\n";
+pub(crate) const MAGIC: [u8; 20] = *b"kueue-lab recording\n";
 /// The name of the format in the header.
 pub(crate) const FORMAT: &str = "kueue-lab recording";
 /// The version of the format.

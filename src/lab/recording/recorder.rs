@@ -431,7 +431,7 @@ async fn unserved(
 }
 
 /// The reason of the gap of a kind that a cluster does not have.
-const NOT_SERVED: &str = "the cluster does not serve it";
+pub const NOT_SERVED: &str = "the cluster does not serve it";
 
 /// The resources of a group and version; the inner error is why they are not known.
 async fn resources(

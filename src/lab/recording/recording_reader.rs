@@ -1,5 +1,7 @@
 //! [`read_recording`]: reads a recording from a file, with limits.
 
+use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,6 +37,16 @@ pub struct Recording {
     pub note: Option<String>,
 }
 
+/// Whether a file begins as a recording does.
+pub fn is_recording(path: &Path) -> bool {
+    let mut options = OpenOptions::new();
+    let file = kueue_lab_host::open_with(options.read(true), path);
+    let mut begin = [0; MAGIC.len()];
+    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let file = file.ok().filter(is_file);
+    file.is_some_and(|mut file| file.read_exact(&mut begin).is_ok()) && begin == MAGIC
+}
+
 /// Reads a recording. A file that is cut off is read to its last complete frame, and has a note.
 ///
 /// # Errors
@@ -50,7 +62,7 @@ pub fn read_recording(path: &Path) -> Result<Recording, RecordingError> {
 /// As [`read_recording`].
 pub(crate) fn parse_recording(bytes: &[u8]) -> Result<Recording, RecordingError> {
     let frames = bytes
-        .strip_prefix(MAGIC)
+        .strip_prefix(&MAGIC)
         .ok_or(RecordingError::NoRecording)?;
     let mut decoder = FrameDecoder::new();
     let Some((text, mut rest)) = decoder.decode(frames)? else {

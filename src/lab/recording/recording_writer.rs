@@ -33,7 +33,7 @@ impl RecordingWriter {
             text: Vec::new(),
             last: header.start,
         };
-        writer.file.write_all(MAGIC)?;
+        writer.file.write_all(&MAGIC)?;
         let line = serde_json::to_vec(header);
         writer.text = line.map_err(std::io::Error::from)?;
         writer.flush()?;
