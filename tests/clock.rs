@@ -159,7 +159,10 @@ async fn the_clock_object_pauses_steps_and_sets_the_speed() {
 
     submit(&client, "low", "low-priority", 1).await;
     set(json!({"paused": false, "until": "admission"})).await;
-    while !ClockStatus::of(&clocks.get(CLOCK).await.unwrap()).state.paused {
+    while !ClockStatus::of(&clocks.get(CLOCK).await.unwrap())
+        .state
+        .paused
+    {
         tokio::task::yield_now().await;
     }
     assert!(workload(&client, "low").await.is_some());

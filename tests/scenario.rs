@@ -50,6 +50,7 @@ fn run_text(text: &str) -> (Outcome, RecordingObserver) {
             watch_config: Config::default(),
             clock,
             presets: None,
+            pauses_before_steps: false,
             machines: None,
         };
         run_scenario(&environment, &scenario, &observer).await

@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    clock, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan, play,
-    preset, record, replay, simulate, sky, test, tui, uninstall, up,
+    clock, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
+    play, preset, record, replay, simulate, sky, test, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\

@@ -54,7 +54,9 @@ async fn record(args: Args) -> Result<(), CommandError> {
     let (client, cluster) = args.target.connect().await?;
     // It follows the clock of a running lab.
     let lab_clock = ClusterClock::find(&client).await;
-    let clock = lab_clock.as_ref().map_or_else(Clock::real, ClusterClock::clock);
+    let clock = lab_clock
+        .as_ref()
+        .map_or_else(Clock::real, ClusterClock::clock);
     let config = RecorderConfig {
         client,
         clock,

@@ -70,12 +70,22 @@ fn one_key_runs_the_preemption_demo() {
     let terminal = TmuxPane::open(120, 40, &up(&super::presets(), ""), &[]);
     terminal.wait_for_text("0/9");
     terminal.press(&["D"]);
-    terminal.wait_for_text("demo skypilot-priority-preemption");
-    terminal.wait_for_text("at 5x");
-    // Faster than its pace.
-    terminal.press(&[":"]);
-    terminal.type_text("speed 20");
-    terminal.press(&["Enter"]);
+    terminal.wait_for_text("0/7 steps  waits for space");
+    // Faster than its pace; the pause ends.
+    command(&terminal, "speed 20");
+    terminal.wait_for_text("1/7 steps  waits for space");
+    // The cycle that preempts is shown before it begins.
+    command(&terminal, "until preemption");
+    terminal.wait_for_text("paused before the cycle of the next preemption");
+    let screen = terminal.wait_for_text("preempts default/pod-job1-");
+    assert!(!screen.contains("Preempted"), "{screen}");
+    terminal.press(&["."]);
+    terminal.wait_for_text("paused before the next scheduling cycle");
+    terminal.press(&["Space"]);
+    for done in 2..7 {
+        terminal.wait_for_text(&format!("{done}/7 steps  waits for space"));
+        terminal.press(&["Space"]);
+    }
     let end = terminal.wait_for_text("esc closes");
     assert!(!end.contains("✗"), "{end}");
     terminal.press(&["3"]);
@@ -84,6 +94,13 @@ fn one_key_runs_the_preemption_demo() {
         screen.contains("withinClusterQueue: LowerPriority"),
         "{screen}"
     );
+}
+
+/// Types a command.
+fn command(terminal: &TmuxPane, text: &str) {
+    terminal.press(&[":"]);
+    terminal.type_text(text);
+    terminal.press(&["Enter"]);
 }
 
 #[test]

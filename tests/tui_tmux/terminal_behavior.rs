@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
-use kueue_lab_tui::backend::{Backend, Demo, DemoBackend, OperationError, ScenarioProgress};
+use kueue_lab_tui::backend::{
+    Backend, Demo, DemoBackend, DemoStart, DemoStarted, OperationError, ScenarioProgress,
+};
 use kueue_lab_tui::{TuiConfig, TuiError, run};
 use tokio::sync::watch;
 
@@ -180,7 +182,7 @@ impl DemoBackend for Panicking {
         watch::channel(Arc::default()).1
     }
 
-    async fn start(&self, _: &str) -> Result<String, OperationError> {
+    async fn start(&self, _: &DemoStart) -> Result<DemoStarted, OperationError> {
         panic!("injected panic")
     }
 }

@@ -118,6 +118,9 @@ impl FrameEncoder {
 /// Decodes the frames of [`FrameEncoder`] in their order.
 pub(crate) struct FrameDecoder(Decompress);
 
+/// The text of a frame, and the bytes after it.
+pub(crate) type Frame<'b> = (Vec<u8>, &'b [u8]);
+
 impl FrameDecoder {
     pub(crate) fn new() -> Self {
         Self(Decompress::new(false))
@@ -130,7 +133,7 @@ impl FrameDecoder {
     pub(crate) fn decode<'b>(
         &mut self,
         bytes: &'b [u8],
-    ) -> Result<Option<(Vec<u8>, &'b [u8])>, RecordingError> {
+    ) -> Result<Option<Frame<'b>>, RecordingError> {
         let Some((head, rest)) = bytes.split_first_chunk::<FRAME_HEAD>() else {
             return Ok(None);
         };

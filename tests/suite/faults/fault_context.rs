@@ -21,6 +21,7 @@ const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
     max_bytes: 1 << 20,
     min_events: 10,
     event_fresh_duration: Duration::ZERO,
+    event_fresh_wall_duration: Duration::ZERO,
     max_fresh_bytes: 1 << 20,
     decoded_cache_bytes: 1 << 20,
 };
