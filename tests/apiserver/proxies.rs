@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kueue_lab_apimachinery::api_error::ApiError;
-use kueue_lab_apiserver::plugins::{KubeletClient, LogStream, PodConnection, PodLogRequest};
+use kueue_lab_apiserver::plugins::{
+    DialError, KubeletClient, LogStream, PodConnection, PodLogRequest,
+};
 use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
@@ -66,15 +68,13 @@ impl KubeletClient for Network {
         Err(ApiError::bad_request("no log"))
     }
 
-    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, DialError> {
         Ok(connect(format!("{address}:{port}")))
     }
 
-    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, String> {
+    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, DialError> {
         match port {
-            Some(port) => Err(format!(
-                "dial tcp {node}:{port}: connect: connection refused"
-            )),
+            Some(port) => Err(DialError::Refused(format!("{node}:{port}"))),
             None => Ok(connect(format!("kubelet {node}"))),
         }
     }

@@ -1,5 +1,6 @@
 //! Plugin interfaces of the API server: admission, conversion and the kubelet client.
 
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::request::parse_int;
 pub use kueue_lab_apimachinery::admission_request::{AdmissionRequest, Operation};
 use kueue_lab_apimachinery::api_error::ApiError;
-pub use kueue_lab_streaming::port_forward::{PodConnection, PortForwarder};
+pub use kueue_lab_streaming::port_forward::{DialError, PodConnection, PortForwarder};
 pub use kueue_lab_streaming::remote_command::{
     CommandError, ContainerStreams, RemoteCommand, StartError, StreamOptions, TerminalSize,
 };
@@ -70,8 +71,8 @@ pub trait CustomResourceConverter: Send + Sync {
     /// sets its `apiVersion`.
     ///
     /// # Errors
-    /// The reason the object cannot be represented in `to`.
-    fn convert(&self, object: &mut Value, to: &str) -> Result<(), String>;
+    /// The object cannot be represented in `to`.
+    fn convert(&self, object: &mut Value, to: &str) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
 /// An extension API server in the same process: the counterpart of an APIService with a Service.
@@ -184,22 +185,20 @@ pub trait KubeletClient: Send + Sync {
     /// Connects to a port of a node, or to its kubelet.
     ///
     /// # Errors
-    /// The text of the error, as Go words it.
-    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, String> {
-        Err(match port {
-            Some(port) => format!("dial tcp {node}:{port}: connect: no route to host"),
-            None => format!("dial tcp {node}: connect: no route to host"),
-        })
+    /// Nothing listens at the address.
+    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, DialError> {
+        Err(DialError::NoRoute(match port {
+            Some(port) => format!("{node}:{port}"),
+            None => node.to_owned(),
+        }))
     }
 
     /// Connects to an address of the cluster's network, as the API server does for `proxy`.
     ///
     /// # Errors
-    /// The text of the error, as Go words it.
-    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
-        Err(format!(
-            "dial tcp {address}:{port}: connect: no route to host"
-        ))
+    /// Nothing listens at the address.
+    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, DialError> {
+        Err(DialError::NoRoute(format!("{address}:{port}")))
     }
 }
 

@@ -10,12 +10,59 @@ use k8s_openapi::api::resource::v1::{Device, DeviceAttribute};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
-use crate::{PER_CALL_LIMIT, Program, base_context};
+use crate::{PER_CALL_LIMIT, ParseError, Program, base_context};
 
 /// Maximum length of an expression, in bytes: `CELSelectorExpressionMaxLength`.
 const MAX_LENGTH: usize = 10 * 1024;
 /// Maximum cost of the selectors of a claim on all devices. Upstream has none.
 const COST_BUDGET: u64 = 2_000_000;
+
+/// Why a selector is not compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileSelectorError {
+    /// It is too long.
+    #[error("may not be more than {MAX_LENGTH} bytes (CELSelectorExpressionMaxLength)")]
+    TooLong,
+    /// It is not an expression.
+    #[error("compilation failed: {0}")]
+    Parse(#[from] ParseError),
+}
+
+/// Why a selector is not evaluated on a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// The evaluation costs too much.
+    #[error("actual cost limit exceeded (CELSelectorExpressionMaxCost, {PER_CALL_LIMIT})")]
+    CostLimit,
+    /// The evaluations on all devices cost too much.
+    #[error(
+        "the selectors are above the cost budget of all devices (device-selector-cost, {COST_BUDGET})"
+    )]
+    CostBudget,
+    /// The value is not a boolean; its type.
+    #[error("CEL result of type {0} could not be converted to bool")]
+    NotBool(String),
+    /// A map does not have this key.
+    #[error("no such key: {0}")]
+    NoSuchKey(String),
+    /// The message of the evaluation.
+    #[error("{0}")]
+    Execution(String),
+    /// An attribute of the device that cannot be converted.
+    #[error("attribute {name}: {source}")]
+    Attribute {
+        /// The attribute.
+        name: String,
+        /// Why.
+        source: Box<SelectorError>,
+    },
+    /// An attribute without a value of a known type.
+    #[error("unsupported attribute value")]
+    UnsupportedValue,
+    /// The conversion of a value is not an expression.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+}
 
 /// A compiled selector.
 pub struct CelSelector {
@@ -30,16 +77,12 @@ impl CelSelector {
     ///
     /// # Errors
     /// The compilation error, or the limit.
-    pub fn compile(text: &str) -> Result<Self, String> {
+    pub fn compile(text: &str) -> Result<Self, CompileSelectorError> {
         if text.len() > MAX_LENGTH {
-            return Err(format!(
-                "may not be more than {MAX_LENGTH} bytes (CELSelectorExpressionMaxLength)"
-            ));
+            return Err(CompileSelectorError::TooLong);
         }
-        let compiled = Program::compile(text);
-        let program = compiled.map_err(|error| format!("compilation failed: {error}"))?;
         Ok(Self {
-            program,
+            program: Program::compile(text)?,
             literal_keys: literal_keys(text),
         })
     }
@@ -62,7 +105,7 @@ fn literal_keys(text: &str) -> Vec<String> {
 pub struct CelDevice<'a> {
     /// The device.
     pub device: &'a Device,
-    value: Result<CelDeviceValue, String>,
+    value: Result<CelDeviceValue, SelectorError>,
 }
 
 /// The CEL value of a device.
@@ -122,35 +165,27 @@ impl Evaluator {
         &self,
         selectors: &[CelSelector],
         candidate: &CelDevice<'_>,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, SelectorError> {
         for selector in selectors {
             let device = candidate.value.as_ref().map_err(Clone::clone)?;
             let mut scope = self.base.new_inner_scope();
             scope.add_variable_from_value("device", device.value(&selector.literal_keys));
             let evaluation = selector.program.evaluate(&scope);
             if evaluation.exceeds_limit() {
-                return Err(format!(
-                    "actual cost limit exceeded (CELSelectorExpressionMaxCost, {PER_CALL_LIMIT})"
-                ));
+                return Err(SelectorError::CostLimit);
             }
             let left = self.budget.get().checked_sub(evaluation.cost);
-            self.budget.set(left.ok_or_else(|| {
-                format!(
-                    "the selectors are above the cost budget of all devices \
-                     (device-selector-cost, {COST_BUDGET})"
-                )
-            })?);
+            self.budget.set(left.ok_or(SelectorError::CostBudget)?);
             match evaluation.result {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Ok(false),
                 Ok(other) => {
-                    return Err(format!(
-                        "CEL result of type {} could not be converted to bool",
-                        other.type_of()
-                    ));
+                    return Err(SelectorError::NotBool(other.type_of().to_string()));
                 }
-                Err(ExecutionError::NoSuchKey(key)) => return Err(format!("no such key: {key}")),
-                Err(error) => return Err(error.to_string()),
+                Err(ExecutionError::NoSuchKey(key)) => {
+                    return Err(SelectorError::NoSuchKey(key.to_string()));
+                }
+                Err(error) => return Err(SelectorError::Execution(error.to_string())),
             }
         }
         Ok(true)
@@ -158,11 +193,18 @@ impl Evaluator {
 
     /// `driver`, `attributes` and `capacity` by domain, and `allowMultipleAllocations`. Names
     /// without a domain belong to the driver's.
-    fn cel_device_value(&self, driver: &str, device: &Device) -> Result<CelDeviceValue, String> {
+    fn cel_device_value(
+        &self,
+        driver: &str,
+        device: &Device,
+    ) -> Result<CelDeviceValue, SelectorError> {
         let mut attributes = ValuesByDomain::default();
         for (name, attribute) in device.attributes.iter().flatten() {
             let value = self.attribute(attribute);
-            let value = value.map_err(|error| format!("attribute {name}: {error}"))?;
+            let value = value.map_err(|error| SelectorError::Attribute {
+                name: name.clone(),
+                source: Box::new(error),
+            })?;
             attributes.put(driver, name, value);
         }
         let mut capacity = ValuesByDomain::default();
@@ -178,7 +220,7 @@ impl Evaluator {
         })
     }
 
-    fn attribute(&self, attribute: &DeviceAttribute) -> Result<Value, String> {
+    fn attribute(&self, attribute: &DeviceAttribute) -> Result<Value, SelectorError> {
         if let Some(int) = attribute.int {
             return Ok(Value::Int(int));
         }
@@ -190,17 +232,17 @@ impl Evaluator {
         }
         match &attribute.version {
             Some(version) => self.call("semver", version),
-            None => Err("unsupported attribute value".to_owned()),
+            None => Err(SelectorError::UnsupportedValue),
         }
     }
 
     /// A value that only a library function can create.
-    fn call(&self, function: &str, text: &str) -> Result<Value, String> {
+    fn call(&self, function: &str, text: &str) -> Result<Value, SelectorError> {
         let mut scope = self.base.new_inner_scope();
         scope.add_variable_from_value("text", string(text));
         let call = Program::compile(&format!("{function}(text)"))?;
         let value = call.evaluate(&scope).result;
-        value.map_err(|error| error.to_string())
+        value.map_err(|error| SelectorError::Execution(error.to_string()))
     }
 }
 

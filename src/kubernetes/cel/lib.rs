@@ -13,8 +13,11 @@ mod size_charge;
 
 pub(crate) use cost::PER_CALL_LIMIT;
 pub use cost::{Evaluation, LIMIT_EXCEEDED, function_error, within_allowance};
-pub use device_selectors::{CelDevice, CelSelector, Evaluator};
+pub use device_selectors::{
+    CelDevice, CelSelector, CompileSelectorError, Evaluator, SelectorError,
+};
 pub use instrument::REQUEST_RESOURCE;
+pub use parse::ParseError;
 pub use program::{Program, base_context};
 pub use selected_fields::SelectedFields;
 pub use size_charge::is_qualified;

@@ -14,20 +14,38 @@ const INLINE_SIZE: usize = 1_000;
 /// The stack of the thread for other expressions, in bytes.
 const STACK: usize = 256 << 20;
 
+/// Why an expression is not parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// It has too many code points; the number.
+    #[error("expression code point size exceeds limit: size: {0}, limit {MAX_SIZE}")]
+    TooLarge(usize),
+    /// It is nested too deep.
+    #[error("expression recursion limit exceeded: {MAX_DEPTH}")]
+    TooDeep,
+    /// The message of the parser.
+    #[error("{0}")]
+    Syntax(String),
+    /// The parser panics.
+    #[error("internal error")]
+    Internal,
+    /// The thread of the parser is not started; the error of the system.
+    #[error("{0}")]
+    Thread(String),
+}
+
 /// Parses an expression.
 ///
 /// # Errors
 /// The limit or the syntax error.
-pub(crate) fn parse(text: &str) -> Result<Expression, String> {
+pub(crate) fn parse(text: &str) -> Result<Expression, ParseError> {
     let size = text.chars().count();
     if size > MAX_SIZE {
-        return Err(format!(
-            "expression code point size exceeds limit: size: {size}, limit {MAX_SIZE}"
-        ));
+        return Err(ParseError::TooLarge(size));
     }
     let depth = bracket_depth(text);
     if depth > MAX_DEPTH {
-        return Err(too_deep());
+        return Err(ParseError::TooDeep);
     }
     if depth <= INLINE_DEPTH && size <= INLINE_SIZE {
         return parse_recursively(text);
@@ -38,25 +56,21 @@ pub(crate) fn parse(text: &str) -> Result<Expression, String> {
         match parsing.map(|parsing| parsing.join()) {
             Ok(Ok(parsed)) => parsed,
             // The parser panics on a few expressions.
-            Ok(Err(_)) => Err("internal error".into()),
-            Err(error) => Err(error.to_string()),
+            Ok(Err(_)) => Err(ParseError::Internal),
+            Err(error) => Err(ParseError::Thread(error.to_string())),
         }
     })
 }
 
-fn parse_recursively(text: &str) -> Result<Expression, String> {
+fn parse_recursively(text: &str) -> Result<Expression, ParseError> {
     let parse = || Parser::new().enable_optional_syntax(true).parse(text);
     let expression = std::panic::catch_unwind(parse)
-        .map_err(|_| "internal error".to_owned())?
-        .map_err(|e| e.to_string())?;
+        .map_err(|_| ParseError::Internal)?
+        .map_err(|errors| ParseError::Syntax(errors.to_string()))?;
     match has_depth(&expression, MAX_DEPTH) {
-        true => Err(too_deep()),
+        true => Err(ParseError::TooDeep),
         false => Ok(expression),
     }
-}
-
-fn too_deep() -> String {
-    format!("expression recursion limit exceeded: {MAX_DEPTH}")
 }
 
 /// The depth of brackets, with those in string literals.
@@ -119,7 +133,7 @@ mod tests {
         let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
         assert_eq!(parse(&nested(30)).map(drop), Ok(()));
         let too_deep = Err("expression recursion limit exceeded: 250".to_owned());
-        let error = |text: &str| parse(text).map(|_| ());
+        let error = |text: &str| parse(text).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(error(&nested(1000)), too_deep);
         assert_eq!(error(&format!("a{}", ".a".repeat(2000))), too_deep);
         assert_eq!(error(&format!("1{}", " + 1".repeat(2000))), too_deep);

@@ -8,7 +8,7 @@ use kube_cel::cel::parser::Expression;
 
 use crate::cost::{self, Evaluation, metered};
 use crate::instrument::instrument;
-use crate::parse::{has_depth, parse};
+use crate::parse::{ParseError, has_depth, parse};
 use crate::selected_fields::{SelectedFields, selected_fields};
 use crate::size_charge;
 
@@ -36,7 +36,7 @@ impl Program {
     ///
     /// # Errors
     /// The limit or the syntax error.
-    pub fn compile(text: &str) -> Result<Self, String> {
+    pub fn compile(text: &str) -> Result<Self, ParseError> {
         let expression = parse(text)?;
         let (runnable, base_cost) = instrument(expression.clone());
         Ok(Self {

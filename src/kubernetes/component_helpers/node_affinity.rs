@@ -8,6 +8,19 @@ use k8s_openapi::api::core::v1::{
 use crate::label_selector::Labels;
 use crate::requirement::{Operator, Requirement, aggregate};
 
+/// Invalid requirements of node selector terms; the message of each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", aggregate(.0.clone()).unwrap_or_default())]
+pub struct NodeSelectorError(Vec<String>);
+
+impl NodeSelectorError {
+    /// `None` without messages.
+    fn of(messages: impl Iterator<Item = String>) -> Option<Self> {
+        let messages: Vec<String> = messages.collect();
+        (!messages.is_empty()).then_some(Self(messages))
+    }
+}
+
 /// A parsed term: all requirements must match.
 #[derive(Clone, Debug, PartialEq)]
 struct Term {
@@ -38,15 +51,15 @@ impl NodeSelector {
     }
 
     /// The errors of all invalid requirements.
-    pub fn error(&self) -> Option<String> {
-        aggregate(self.0.iter().flat_map(|term| term.errors.clone()).collect())
+    pub fn error(&self) -> Option<NodeSelectorError> {
+        NodeSelectorError::of(self.0.iter().flat_map(|term| term.errors.clone()))
     }
 
     /// Whether a node matches any term. Without a name only labels count.
     ///
     /// # Errors
     /// Those of invalid terms, when no term matches.
-    pub fn matches(&self, name: &str, labels: &Labels) -> Result<bool, String> {
+    pub fn matches(&self, name: &str, labels: &Labels) -> Result<bool, NodeSelectorError> {
         if self.0.iter().any(|term| term.matches(name, labels)) {
             return Ok(true);
         }
@@ -63,7 +76,7 @@ impl PreferredSchedulingTerms {
     ///
     /// # Errors
     /// Of all invalid requirements.
-    pub fn of(terms: &[PreferredSchedulingTerm]) -> Result<Self, String> {
+    pub fn of(terms: &[PreferredSchedulingTerm]) -> Result<Self, NodeSelectorError> {
         let terms = terms.iter().enumerate();
         let terms = terms.filter(|(_, term)| term.weight != 0 && !is_empty(&term.preference));
         let parse = |(i, term): (usize, &PreferredSchedulingTerm)| {
@@ -74,7 +87,7 @@ impl PreferredSchedulingTerms {
         };
         let parsed: Vec<(Term, i64)> = terms.map(parse).collect();
         let errors = parsed.iter().flat_map(|(term, _)| term.errors.clone());
-        aggregate(errors.collect()).map_or(Ok(Self(parsed)), Err)
+        NodeSelectorError::of(errors).map_or(Ok(Self(parsed)), Err)
     }
 
     /// The sum of the weights of the matching terms.
@@ -134,7 +147,7 @@ impl RequiredNodeAffinity {
     ///
     /// # Errors
     /// When no term of the affinity matches and one is invalid.
-    pub fn matches(&self, name: &str, labels: &Labels) -> Result<bool, String> {
+    pub fn matches(&self, name: &str, labels: &Labels) -> Result<bool, NodeSelectorError> {
         if self
             .selector
             .iter()
@@ -313,11 +326,9 @@ mod tests {
         ]));
         let error = "[nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported value: \"Near\": supported values: \"In\", \"NotIn\", \"Exists\", \"DoesNotExist\", \"Gt\", \"Lt\", nodeSelectorTerms[0].matchExpressions[1].values[0]: Invalid value: \"many\": for 'Gt', 'Lt' operators, the value must be an integer]";
         assert_eq!(terms.matches("n", &labels(&[("b", "4")])), Ok(true));
-        assert_eq!(
-            terms.matches("n", &labels(&[("b", "2")])),
-            Err(error.to_owned())
-        );
-        assert_eq!(terms.error().as_deref(), Some(error));
+        let invalid = terms.error().unwrap();
+        assert_eq!(invalid.to_string(), error);
+        assert_eq!(terms.matches("n", &labels(&[("b", "2")])), Err(invalid));
     }
 
     #[test]

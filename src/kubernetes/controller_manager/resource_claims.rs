@@ -17,9 +17,9 @@ use kueue_lab_controller_runtime::{
 use kueue_lab_controller_utils::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_controller_utils::pods::{is_terminal, node_of};
 use kueue_lab_controller_utils::resource_claims::{
-    BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
-    has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
-    special_claim_name,
+    BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, NotOwnerError, allocation, claim_name,
+    consumer_reference, has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod,
+    reserved_for, special_claim_name,
 };
 
 const WORKERS: usize = 10;
@@ -80,6 +80,10 @@ pub fn start(context: &Context, pods: &Informer<Pod>, claims: &Informer<Resource
 enum SyncError {
     #[error(transparent)]
     Api(#[from] kube::Error),
+    #[error(transparent)]
+    Name(#[from] ClaimNameError),
+    #[error(transparent)]
+    NotOwner(#[from] NotOwnerError),
     #[error("{0}")]
     Claim(String),
 }
@@ -197,14 +201,13 @@ impl ResourceClaimController {
             return Ok(());
         };
         for pod_claim in of_pod(&pod) {
-            let name = claim_name(&pod, pod_claim);
-            let name = name.map_err(|error| SyncError::Claim(error.to_string()))?;
+            let name = claim_name(&pod, pod_claim)?;
             let Some(claim) = name.name else { continue };
             let Some(claim) = self.claims.get(&ObjectKey::new(&*key.namespace, claim)) else {
                 return Ok(());
             };
             if name.must_check_owner {
-                is_for_pod(&pod, &claim).map_err(SyncError::Claim)?;
+                is_for_pod(&pod, &claim)?;
             }
             if allocation(&claim).is_some() && !is_reserved_for_pod(&pod, &claim) {
                 let mut claim = ResourceClaim::clone(&claim);

@@ -32,9 +32,20 @@ pub enum ReconcileResult {
     Requeue,
 }
 
-/// Reconciles a key; the error is a text for the log.
+/// A failed reconcile, for the log.
+#[derive(Debug, thiserror::Error)]
+enum ReconcileError {
+    /// The error of the controller.
+    #[error("{0}")]
+    Failed(String),
+    /// A panic with this message.
+    #[error("panic: {0} [recovered]")]
+    Panic(String),
+}
+
+/// Reconciles a key.
 type Reconcile<K> =
-    Arc<dyn Fn(K) -> BoxFuture<'static, Result<ReconcileResult, String>> + Send + Sync>;
+    Arc<dyn Fn(K) -> BoxFuture<'static, Result<ReconcileResult, ReconcileError>> + Send + Sync>;
 
 /// A rate limiting work queue of keys. Clones share the queue.
 ///
@@ -169,7 +180,8 @@ where
         // Boxed, so that the compiler generates the code of a worker once for each type of key.
         let reconcile = move |key| {
             let result = reconcile(key);
-            async move { result.await.map_err(|error| error.to_string()) }.boxed()
+            let failed = |error: E| ReconcileError::Failed(error.to_string());
+            async move { result.await.map_err(failed) }.boxed()
         };
         self.run_boxed(context, name, workers, Arc::new(reconcile));
     }
@@ -227,7 +239,12 @@ where
         }
     }
 
-    fn handle_result(&self, name: &'static str, key: K, result: Result<ReconcileResult, String>) {
+    fn handle_result(
+        &self,
+        name: &'static str,
+        key: K,
+        result: Result<ReconcileResult, ReconcileError>,
+    ) {
         match result {
             Ok(ReconcileResult::Done) => self.forget(&key),
             Ok(ReconcileResult::RequeueAfter(delay)) => {
@@ -237,7 +254,7 @@ where
             Ok(ReconcileResult::Requeue) => self.add_rate_limited(key.clone()),
             Err(error) => {
                 self.add_rate_limited(key.clone());
-                self.log_failure(name, &key, &error);
+                self.log_failure(name, &key, &error.to_string());
             }
         }
         self.done(&key);
@@ -282,13 +299,13 @@ where
 
 /// A panic as the error of its reconcile, controller-runtime's `RecoverPanic`: the key is retried with backoff, and
 /// the worker continues with others.
-fn recover_panic(panic: Box<dyn Any + Send>) -> Result<ReconcileResult, String> {
+fn recover_panic(panic: Box<dyn Any + Send>) -> Result<ReconcileResult, ReconcileError> {
     let message = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(message), _) => message,
         (_, Some(message)) => message.as_str(),
         _ => "no message",
     };
-    Err(format!("panic: {message} [recovered]"))
+    Err(ReconcileError::Panic(message.to_owned()))
 }
 
 impl<K: Clone + Eq + Hash> State<K> {

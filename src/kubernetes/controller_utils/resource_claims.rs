@@ -147,19 +147,27 @@ pub fn owning_pod(claim: &ResourceClaim) -> Option<(&str, &str)> {
     Some((&owner.name, &owner.uid))
 }
 
+/// A claim that was created for another pod.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)")]
+pub struct NotOwnerError {
+    /// The claim.
+    claim: ObjectKey,
+    /// The pod.
+    pod: ObjectKey,
+}
+
 /// Checks that a claim was created for a pod.
 ///
 /// # Errors
 /// When the pod does not control the claim.
-pub fn is_for_pod(pod: &Pod, claim: &ResourceClaim) -> Result<(), String> {
+pub fn is_for_pod(pod: &Pod, claim: &ResourceClaim) -> Result<(), NotOwnerError> {
     let uid = pod.metadata.uid.as_deref();
     if owning_pod(claim).is_some_and(|(_, owner)| Some(owner) == uid) {
         return Ok(());
     }
     let (claim, pod) = (ObjectKey::of(claim), ObjectKey::of(pod));
-    Err(format!(
-        "ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)"
-    ))
+    Err(NotOwnerError { claim, pod })
 }
 
 /// The allocation of a claim.
@@ -191,38 +199,66 @@ pub fn consumer_reference(pod: &Pod) -> ResourceClaimConsumerReference {
     }
 }
 
+/// Why a kubelet cannot start a pod, with its message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPreparedError {
+    /// The pod has no claim yet.
+    #[error(transparent)]
+    Name(#[from] ClaimNameError),
+    /// The claim does not exist.
+    #[error(
+        "failed to fetch ResourceClaim {claim} referenced by pod {pod}: resourceclaims.resource.k8s.io {claim:?} not found"
+    )]
+    NotFound {
+        /// The name of the claim.
+        claim: String,
+        /// The name of the pod.
+        pod: String,
+    },
+    /// The claim with this name is not allocated.
+    #[error("ResourceClaim {0} is not allocated")]
+    NotAllocated(String),
+    /// The claim is not reserved for the pod.
+    #[error("pod {pod}({uid}) is not allowed to use ResourceClaim {claim}")]
+    NotReserved {
+        /// The name of the claim.
+        claim: String,
+        /// The name of the pod.
+        pod: String,
+        /// The UID of the pod.
+        uid: String,
+    },
+}
+
 /// Checks that a kubelet can start a pod: all its claims are allocated and reserved for it.
 ///
 /// # Errors
-/// The message of the kubelet for the first claim that is not.
-pub fn are_prepared(pod: &Pod, claims: &Informer<ResourceClaim>) -> Result<(), String> {
+/// The first claim that is not.
+pub fn are_prepared(pod: &Pod, claims: &Informer<ResourceClaim>) -> Result<(), NotPreparedError> {
     let namespace = pod.namespace().unwrap_or_default();
     let named = of_pod(pod).iter().map(|pod_claim| {
-        let name = claim_name(pod, pod_claim).map_err(|error| error.to_string())?;
-        Ok::<_, String>(name.name)
+        let name = claim_name(pod, pod_claim)?;
+        Ok::<_, NotPreparedError>(name.name)
     });
     let special = special_claim_name(pod).map(|name| Ok(Some(name.to_owned())));
     for name in named.chain(special) {
         let Some(name) = name? else { continue };
         let key = ObjectKey::new(&*namespace, name);
         let Some(claim) = claims.get(&key) else {
-            return Err(format!(
-                "failed to fetch ResourceClaim {} referenced by pod {}: resourceclaims.resource.k8s.io {:?} not found",
-                key.name,
-                pod.name_any(),
-                key.name
-            ));
+            return Err(NotPreparedError::NotFound {
+                claim: key.name,
+                pod: pod.name_any(),
+            });
         };
         if allocation(&claim).is_none() {
-            return Err(format!("ResourceClaim {} is not allocated", key.name));
+            return Err(NotPreparedError::NotAllocated(key.name));
         }
         if !is_reserved_for_pod(pod, &claim) {
-            return Err(format!(
-                "pod {}({}) is not allowed to use ResourceClaim {}",
-                pod.name_any(),
-                pod.uid().unwrap_or_default(),
-                key.name
-            ));
+            return Err(NotPreparedError::NotReserved {
+                claim: key.name,
+                pod: pod.name_any(),
+                uid: pod.uid().unwrap_or_default(),
+            });
         }
     }
     Ok(())

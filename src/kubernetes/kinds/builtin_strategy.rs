@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::printers::{self, TablePrinter};
 use kueue_lab_apimachinery::metadata_validation::{self, object_names};
-use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
+use kueue_lab_apimachinery::strategy::rest_strategy::{FieldLabelError, Strategy};
 use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
@@ -177,19 +177,16 @@ impl Strategy for BuiltinStrategy {
         (self.printer.cells)(object, now)
     }
 
-    fn check_selectable_field(&self, path: &str) -> Result<(), String> {
+    fn check_selectable_field(&self, path: &str) -> Result<(), FieldLabelError> {
         let own = matches!(path, "metadata.name" | "metadata.namespace");
         if own || self.selectable_fields.list().iter().any(|f| f.0 == path) {
             return Ok(());
         }
+        let label = path.to_owned();
         Err(match self.selectable_fields {
-            SelectableFields::None => format!(
-                "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            ),
-            SelectableFields::Some(_) => format!("field label not supported: {path}"),
-            SelectableFields::Named(_, kind) => {
-                format!("field label {path:?} not supported for {kind}")
-            }
+            SelectableFields::None => FieldLabelError::OnlyMetadata(label),
+            SelectableFields::Some(_) => FieldLabelError::NotSupported(label),
+            SelectableFields::Named(_, kind) => FieldLabelError::NotSupportedFor { label, kind },
         })
     }
 
@@ -241,12 +238,13 @@ mod tests {
                 && rules.check_selectable_field("source").is_ok()
         );
         assert_eq!(
-            rules.check_selectable_field("x").unwrap_err(),
+            rules.check_selectable_field("x").unwrap_err().to_string(),
             "field label not supported: x"
         );
         let plain = BuiltinStrategy::DEFAULT
             .check_selectable_field("spec.replicas")
-            .unwrap_err();
+            .unwrap_err()
+            .to_string();
         assert!(
             plain.starts_with("\"spec.replicas\" is not a known field selector"),
             "{plain}"

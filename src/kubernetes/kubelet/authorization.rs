@@ -15,8 +15,8 @@ pub(super) trait Authorizer: Send + Sync + 'static {
     /// Whether a client may get `nodes/proxy`, the permission that container logs require.
     ///
     /// # Errors
-    /// The text of the error if there is no decision.
-    async fn may_get_logs(&self, client: &CertificateSubject) -> Result<bool, String>;
+    /// There is no decision.
+    async fn may_get_logs(&self, client: &CertificateSubject) -> kube::Result<bool>;
 }
 
 /// Authorizes by the API server.
@@ -26,7 +26,7 @@ pub(super) struct SubjectAccessReviews {
 
 #[async_trait]
 impl Authorizer for SubjectAccessReviews {
-    async fn may_get_logs(&self, client: &CertificateSubject) -> Result<bool, String> {
+    async fn may_get_logs(&self, client: &CertificateSubject) -> kube::Result<bool> {
         let mut groups = client.groups.clone();
         groups.push("system:authenticated".into());
         let review = SubjectAccessReview {
@@ -46,7 +46,7 @@ impl Authorizer for SubjectAccessReviews {
         };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
         let reviewed = reviews.create(&PostParams::default(), &review).await;
-        let status = reviewed.map_err(|error| error.to_string())?.status;
+        let status = reviewed?.status;
         Ok(status.is_some_and(|status| status.allowed))
     }
 }

@@ -41,7 +41,7 @@ pub use control_plane::{ContainerProcess, ControlPlane};
 pub use environment::{environment, pod_field};
 pub use kubelet_options::{KubeletOptions, NodeScope};
 pub use kueue_lab_controller_utils::control_plane_node::CONTROL_PLANE_NODE;
-pub use kueue_lab_streaming::port_forward::PodConnection;
+pub use kueue_lab_streaming::port_forward::{DialError, PodConnection};
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_status::READY_ANNOTATION;
 pub use pod_workers::{Kubelet, WeakKubelet};

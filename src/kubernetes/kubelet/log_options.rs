@@ -2,11 +2,32 @@
 
 use kube::api::LogParams;
 
+/// A parameter with another value than it takes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ParseOptionError {
+    /// Not a boolean.
+    #[error("{value:?} is not a value of {parameter}")]
+    Flag {
+        /// The parameter.
+        parameter: String,
+        /// The value.
+        value: String,
+    },
+    /// Not a number or a time.
+    #[error("{parameter} is not {value:?}")]
+    Value {
+        /// The parameter.
+        parameter: String,
+        /// The value.
+        value: String,
+    },
+}
+
 /// Parses a query. Unknown parameters are ignored.
 ///
 /// # Errors
 /// A value that is none.
-pub(super) fn parse(query: &str) -> Result<LogParams, String> {
+pub(super) fn parse(query: &str) -> Result<LogParams, ParseOptionError> {
     let mut options = LogParams::default();
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         let key = key.as_ref();
@@ -24,24 +45,34 @@ pub(super) fn parse(query: &str) -> Result<LogParams, String> {
     Ok(options)
 }
 
-fn flag(key: &str, value: &str) -> Result<bool, String> {
+fn flag(key: &str, value: &str) -> Result<bool, ParseOptionError> {
     match value {
         "true" | "1" => Ok(true),
         "false" | "0" | "" => Ok(false),
-        _ => Err(format!("{value:?} is not a value of {key}")),
+        _ => Err(ParseOptionError::Flag {
+            parameter: key.to_owned(),
+            value: value.to_owned(),
+        }),
     }
 }
 
-fn count(key: &str, value: &str) -> Result<i64, String> {
+fn count(key: &str, value: &str) -> Result<i64, ParseOptionError> {
     let count: i64 = parsed(key, value)?;
     match count {
         0.. => Ok(count),
-        _ => Err(format!("{key} is not {value:?}")),
+        _ => Err(wrong_value(key, value)),
     }
 }
 
-fn parsed<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{key} is not {value:?}"))
+fn parsed<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, ParseOptionError> {
+    value.parse().map_err(|_| wrong_value(key, value))
+}
+
+fn wrong_value(key: &str, value: &str) -> ParseOptionError {
+    ParseOptionError::Value {
+        parameter: key.to_owned(),
+        value: value.to_owned(),
+    }
 }
 
 #[cfg(test)]

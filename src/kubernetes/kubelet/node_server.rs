@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
 use k8s_openapi::api::core::v1::Node;
 use kueue_lab_http::{memory_connection, serve_http1, text_response};
-use kueue_lab_streaming::port_forward::PodConnection;
+use kueue_lab_streaming::port_forward::{DialError, PodConnection};
 use serde_json::json;
 
 use super::pod_workers::Kubelet;
@@ -19,16 +19,14 @@ impl Kubelet {
     /// Connects to the kubelet of a node.
     ///
     /// # Errors
-    /// The text of the error as Go words it.
-    pub fn dial_node(&self, name: &str, port: Option<u16>) -> Result<PodConnection, String> {
+    /// Nothing listens at the port.
+    pub fn dial_node(&self, name: &str, port: Option<u16>) -> Result<PodConnection, DialError> {
         let shared = self.shared();
         let node = shared.node(name).filter(|node| shared.runs_kubelet(node));
         let kubelet_port = node.as_deref().map_or(KUBELET_PORT, kubelet_port);
         let port = port.map_or(kubelet_port, i32::from);
         if node.is_none() || port != kubelet_port {
-            return Err(format!(
-                "dial tcp {name}:{port}: connect: connection refused"
-            ));
+            return Err(DialError::Refused(format!("{name}:{port}")));
         }
         let (client, connection) = memory_connection();
         let (kubelet, name) = (self.clone(), name.to_owned());

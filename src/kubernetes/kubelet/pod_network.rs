@@ -8,7 +8,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use kube::api::ListParams;
 use kueue_lab_host::HostAddresses;
-use kueue_lab_streaming::port_forward::PodConnection;
+use kueue_lab_streaming::port_forward::{DialError, PodConnection};
 
 use super::pod_server::{self, ServerContext, pod_server};
 use super::pod_workers::Kubelet;
@@ -34,12 +34,12 @@ fn pod_ip(pod: &Pod) -> Option<IpAddr> {
     pod.status.as_ref()?.pod_ip.as_deref()?.parse().ok()
 }
 
-fn no_route(address: IpAddr, port: u16) -> String {
-    format!("dial tcp {address}:{port}: connect: no route to host")
+fn no_route(address: IpAddr, port: u16) -> DialError {
+    DialError::NoRoute(format!("{address}:{port}"))
 }
 
-fn refused(address: IpAddr, port: u16) -> String {
-    format!("dial tcp {address}:{port}: connect: connection refused")
+fn refused(address: IpAddr, port: u16) -> DialError {
+    DialError::Refused(format!("{address}:{port}"))
 }
 
 impl Kubelet {
@@ -47,21 +47,21 @@ impl Kubelet {
     /// [`HostAddresses`] permits.
     ///
     /// # Errors
-    /// The text of the error as Go words it.
-    pub async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+    /// Nothing listens at the address.
+    pub async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, DialError> {
         self.dial_from(None, address, port).await
     }
 
     /// [`Self::dial`] of a pod with the address `client`, or of the API server.
     ///
     /// # Errors
-    /// The text of the error as Go words it.
+    /// Nothing listens at the address.
     pub async fn dial_from(
         &self,
         client: Option<IpAddr>,
         address: IpAddr,
         port: u16,
-    ) -> Result<PodConnection, String> {
+    ) -> Result<PodConnection, DialError> {
         if HostAddresses::is_of_host(address) {
             return self.connect_to_process(address, port).await;
         }
@@ -91,7 +91,7 @@ impl Kubelet {
         &self,
         address: IpAddr,
         port: u16,
-    ) -> Result<PodConnection, String> {
+    ) -> Result<PodConnection, DialError> {
         let target = SocketAddr::new(address, port);
         let addresses = self.host_addresses();
         let is_permitted = addresses.permits(target)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::StatusCode;
-use kueue_lab_streaming::port_forward::{PodConnection, PortForwarder};
+use kueue_lab_streaming::port_forward::{PodConnection, PodPortRefused, PortForwarder};
 use kueue_lab_streaming::remote_command::StartError;
 use sha2::{Digest, Sha256};
 
@@ -49,16 +49,16 @@ impl Kubelet {
 
 #[async_trait]
 impl PortForwarder for PodPorts {
-    async fn connect(&self, port: u16) -> Result<PodConnection, String> {
+    async fn connect(&self, port: u16) -> Result<PodConnection, PodPortRefused> {
         let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
         if let Some(connection) = self.kubelet.connect_to_pod(&self.key, port, Some(client)) {
             return Ok(connection);
         }
-        let id = self.pod();
-        Err(format!(
-            "failed to execute portforward in network namespace \"/var/run/netns/cni-{}\": failed to connect to localhost:{port} inside namespace \"{id}\", IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused IPv6 dial tcp6: address localhost: no suitable address ",
-            self.uid
-        ))
+        Err(PodPortRefused {
+            uid: self.uid.clone(),
+            pod: self.pod(),
+            port,
+        })
     }
 
     fn pod(&self) -> String {

@@ -129,7 +129,7 @@ fn handle<B>(logs: &dyn LogSource, request: &Request<B>) -> LogResponse {
         ["containerLogs", namespace, pod, container] if request.method() == Method::GET => {
             let options = match log_options::parse(request.uri().query().unwrap_or_default()) {
                 Ok(options) => options,
-                Err(why) => return text(StatusCode::BAD_REQUEST, why),
+                Err(error) => return text(StatusCode::BAD_REQUEST, error.to_string()),
             };
             let wanted = ContainerLogRequest {
                 namespace,
@@ -225,9 +225,9 @@ mod tests {
 
     #[async_trait::async_trait]
     impl Authorizer for FakeAuthorizer {
-        async fn may_get_logs(&self, client: &CertificateSubject) -> Result<bool, String> {
+        async fn may_get_logs(&self, client: &CertificateSubject) -> kube::Result<bool> {
             match client.user.as_str() {
-                "unknown" => Err("no API server".into()),
+                "unknown" => Err(kube::Error::LinesCodecMaxLineLengthExceeded),
                 user => Ok(user == "kube-apiserver"),
             }
         }

@@ -20,17 +20,77 @@ use kueue_lab_controller_utils::resource_claims::{
 /// How often a write is repeated after conflicts.
 const RETRIES: usize = 5;
 
+/// Why the claims of a pod are not bound.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BindClaimsError {
+    /// The special claim is not created.
+    #[error("create claim for extended resources {pod}: {source}")]
+    Create {
+        /// The pod.
+        pod: ObjectKey,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// The special claim is not written to the status of the pod.
+    #[error("update pod {pod} ExtendedResourceClaimStatus: {source}")]
+    Mappings {
+        /// The pod.
+        pod: ObjectKey,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// A claim is not read again after a conflict.
+    #[error("get updated claim {claim} after conflict: {source}")]
+    Get {
+        /// The claim.
+        claim: ObjectKey,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// A claim is not written.
+    #[error("add {what} to claim {claim}: {source}")]
+    Write {
+        /// What is written.
+        what: &'static str,
+        /// The claim.
+        claim: ObjectKey,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// A claim has changed.
+    #[error("claim {claim} {change}")]
+    Changed {
+        /// The claim.
+        claim: ObjectKey,
+        /// What has happened to it.
+        change: &'static str,
+    },
+    /// A device has a failure condition.
+    #[error("claim {claim} binding failed: reason={reason}, message={message:?}")]
+    BindingFailed {
+        /// The claim.
+        claim: ObjectKey,
+        /// The reason of the condition.
+        reason: String,
+        /// The message of the condition.
+        message: String,
+    },
+    /// The devices are not ready in time.
+    #[error("device binding timeout")]
+    BindingTimeout,
+}
+
 impl Scheduler {
     /// Allocates and reserves the claims of a pod, and waits until their devices are ready.
     ///
     /// # Errors
-    /// The message of the first write that failed.
+    /// The first write that failed.
     pub(super) async fn bind_claims(
         &self,
         pod: &PodInfo,
         claims: &[ClaimToBind],
         node: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), BindClaimsError> {
         let mut outcome = Ok(());
         let mut bound = Vec::with_capacity(claims.len());
         for to_bind in claims {
@@ -50,7 +110,11 @@ impl Scheduler {
     }
 
     /// Binds a claim, and creates it if it is the special claim. Returns its key.
-    async fn bind_claim(&self, pod: &PodInfo, to_bind: &ClaimToBind) -> Result<ObjectKey, String> {
+    async fn bind_claim(
+        &self,
+        pod: &PodInfo,
+        to_bind: &ClaimToBind,
+    ) -> Result<ObjectKey, BindClaimsError> {
         let Some(mappings) = &to_bind.mappings else {
             let claim = ResourceClaim::clone(&to_bind.claim);
             let key = ObjectKey::of(&claim);
@@ -62,8 +126,10 @@ impl Scheduler {
         claim.metadata.uid = None;
         let api = self.claims(&pod.key.namespace);
         let created = api.create(&PostParams::default(), &claim).await;
-        let created = created
-            .map_err(|error| format!("create claim for extended resources {}: {error}", pod.key))?;
+        let created = created.map_err(|source| BindClaimsError::Create {
+            pod: pod.key.clone(),
+            source: Box::new(source),
+        })?;
         let key = ObjectKey::of(&created);
         let mut outcome = self
             .allocate_and_reserve(pod, created.clone(), to_bind)
@@ -83,7 +149,7 @@ impl Scheduler {
         pod: &PodInfo,
         claim: &str,
         mappings: &[ContainerExtendedResourceRequest],
-    ) -> Result<(), String> {
+    ) -> Result<(), BindClaimsError> {
         let ObjectKey { namespace, name } = &pod.key;
         let status = json!({"resourceClaimName": claim, "requestMappings": mappings});
         let patch = json!({
@@ -93,9 +159,12 @@ impl Scheduler {
         let api: Api<Pod> = Api::namespaced(self.context.client.clone(), namespace);
         let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
         let patched = api.patch_status(name, &params, &patch).await;
-        patched.map(drop).map_err(|error| {
-            format!("update pod {namespace}/{name} ExtendedResourceClaimStatus: {error}")
-        })
+        patched
+            .map(drop)
+            .map_err(|source| BindClaimsError::Mappings {
+                pod: pod.key.clone(),
+                source: Box::new(source),
+            })
     }
 
     async fn delete_special_claim(&self, claim: ResourceClaim) {
@@ -126,15 +195,18 @@ impl Scheduler {
         pod: &PodInfo,
         mut claim: ResourceClaim,
         to_bind: &ClaimToBind,
-    ) -> Result<(), String> {
+    ) -> Result<(), BindClaimsError> {
         let key = ObjectKey::of(&claim);
         let api = self.claims(&key.namespace);
         for attempt in 0..=RETRIES {
             if attempt > 0 {
-                claim = api
-                    .get(&key.name)
-                    .await
-                    .map_err(|error| format!("get updated claim {key} after conflict: {error}"))?;
+                claim = api.get(&key.name).await.map_err(|source| {
+                    let claim = key.clone();
+                    BindClaimsError::Get {
+                        claim,
+                        source: Box::new(source),
+                    }
+                })?;
             }
             match self.write_claim(&api, &mut claim, pod, to_bind).await {
                 Ok(()) => {
@@ -142,14 +214,20 @@ impl Scheduler {
                     return Ok(());
                 }
                 Err(BindError::Write(error)) if is_conflict(&error) && attempt < RETRIES => {}
-                Err(BindError::Write(error)) => {
+                Err(BindError::Write(source)) => {
                     let what = match to_bind.allocation {
                         Some(_) => "allocation and reservation",
                         None => "reservation",
                     };
-                    return Err(format!("add {what} to claim {key}: {error}"));
+                    return Err(BindClaimsError::Write {
+                        what,
+                        claim: key,
+                        source: Box::new(source),
+                    });
                 }
-                Err(BindError::Claim(text)) => return Err(format!("claim {key} {text}")),
+                Err(BindError::Claim(change)) => {
+                    return Err(BindClaimsError::Changed { claim: key, change });
+                }
             }
         }
         Ok(())

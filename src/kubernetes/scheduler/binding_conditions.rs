@@ -11,6 +11,7 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::PodInfo;
+use super::bind_claims::BindClaimsError;
 use super::run::Scheduler;
 use kueue_lab_component_helpers::conditions::find_true_condition;
 use kueue_lab_controller_runtime::ObjectKey;
@@ -55,8 +56,8 @@ fn true_condition<'a>(status: &'a AllocatedDeviceStatus, type_: &str) -> Option<
 /// Whether all devices of a claim are ready.
 ///
 /// # Errors
-/// The message of a failure condition.
-fn is_ready(claim: &ResourceClaim) -> Result<bool, String> {
+/// A failure condition.
+fn is_ready(claim: &ResourceClaim) -> Result<bool, BindClaimsError> {
     let mut ready = true;
     for result in conditional_devices(claim) {
         let Some(status) = device_status(claim, result) else {
@@ -65,12 +66,11 @@ fn is_ready(claim: &ResourceClaim) -> Result<bool, String> {
         };
         for failure in result.binding_failure_conditions.iter().flatten() {
             if let Some(condition) = true_condition(status, failure) {
-                return Err(format!(
-                    "claim {} binding failed: reason={}, message={:?}",
-                    ObjectKey::of(claim),
-                    condition.reason,
-                    condition.message
-                ));
+                return Err(BindClaimsError::BindingFailed {
+                    claim: ObjectKey::of(claim),
+                    reason: condition.reason.clone(),
+                    message: condition.message.clone(),
+                });
             }
         }
         let mut wanted = conditions(result).iter();
@@ -90,7 +90,7 @@ impl Scheduler {
         pod: &PodInfo,
         keys: &[ObjectKey],
         node: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), BindClaimsError> {
         let current = || -> Vec<Arc<ResourceClaim>> {
             let state = self.state.lock();
             keys.iter().filter_map(|key| state.dra.claim(key)).collect()
@@ -110,11 +110,11 @@ impl Scheduler {
         let failure = loop {
             let claims = current();
             let ready = claims.iter().map(|claim| is_ready(claim));
-            match ready.collect::<Result<Vec<bool>, String>>() {
+            match ready.collect::<Result<Vec<bool>, BindClaimsError>>() {
                 Err(failure) => break failure,
                 Ok(ready) if ready.iter().all(|ready| *ready) => return Ok(()),
                 Ok(_) if clock.now().duration_since(started) >= BINDING_TIMEOUT => {
-                    break "device binding timeout".to_owned();
+                    break BindClaimsError::BindingTimeout;
                 }
                 Ok(_) => clock.sleep(POLL_INTERVAL).await,
             }
@@ -142,7 +142,7 @@ mod tests {
                 "devices": [{"driver": "d", "pool": "p", "device": "x", "conditions": conditions}],
             },
         });
-        is_ready(&serde_json::from_value(claim).unwrap())
+        is_ready(&serde_json::from_value(claim).unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]

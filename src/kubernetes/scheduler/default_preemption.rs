@@ -18,25 +18,39 @@ pub(super) struct Candidate {
     pub(super) victims: Vec<Arc<PodInfo>>,
 }
 
+/// Why preemption does not help a pod: the reason at the end of the message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoCandidate {
+    /// The pod does not preempt others.
+    #[error("not eligible due to preemptionPolicy=Never.")]
+    NeverPreempts,
+    /// Victims of an earlier preemption are still terminating.
+    #[error("not eligible due to a terminating pod on the nominated node.")]
+    TerminatingPod,
+    /// The reasons of the nodes, counted.
+    #[error("{0}")]
+    NoVictims(String),
+}
+
 /// Finds the best candidate; `filter` has the pre-filter state of the pod, and `failures` are the filter
 /// failures of the nodes, in order.
 ///
 /// # Errors
-/// There is none; the text is the reason at the end of the message.
+/// There is none.
 pub(super) fn find_candidate(
     filter: &Filter<'_>,
     nodes: &Nodes,
     failures: &[FilterFailure],
-) -> Result<Candidate, String> {
+) -> Result<Candidate, NoCandidate> {
     let pod = filter.pod;
     let policy = pod.spec().and_then(|s| s.preemption_policy.as_deref());
     if policy == Some("Never") {
-        return Err("not eligible due to preemptionPolicy=Never.".into());
+        return Err(NoCandidate::NeverPreempts);
     }
     let nominated = pod.nominated().and_then(|name| nodes.get(name));
     let terminating = |p: &Arc<PodInfo>| p.terminating() && p.priority < pod.priority;
     if nominated.is_some_and(|n| n.pods.values().any(terminating)) {
-        return Err("not eligible due to a terminating pod on the nominated node.".into());
+        return Err(NoCandidate::TerminatingPod);
     }
     let known = nodes.values().filter(|n| n.node.is_some());
     let candidates = known
@@ -46,7 +60,7 @@ pub(super) fn find_candidate(
         .take(CANDIDATES);
     candidates
         .min_by_key(candidate_preference)
-        .ok_or_else(|| fit_error::no_victims_message(failures))
+        .ok_or_else(|| NoCandidate::NoVictims(fit_error::no_victims_message(failures)))
 }
 
 /// The smallest set of victims on a node. `filter` has the pre-filter state of all nodes.

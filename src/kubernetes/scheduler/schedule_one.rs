@@ -152,7 +152,8 @@ impl SchedulerState {
         };
         let claims = match claims {
             Ok(claims) => claims,
-            Err(reason) => {
+            Err(error) => {
+                let reason = error.to_string();
                 let nodes = self.nodes.values().filter(|n| n.node.is_some()).count();
                 let failures = vec![FilterFailure::PreFilter(reason); nodes];
                 let post_filter = Some("no new claims to deallocate");
@@ -245,10 +246,13 @@ impl SchedulerState {
                 message: fit_error::fit_error_message(failures, post_filter, ""),
             },
             Err(reason) => {
-                let reason = if failures.is_empty() { "" } else { &reason };
+                let reason = match failures.is_empty() {
+                    true => String::new(),
+                    false => reason.to_string(),
+                };
                 Outcome::Unschedulable {
                     reason: UNSCHEDULABLE,
-                    message: fit_error::fit_error_message(failures, post_filter, reason),
+                    message: fit_error::fit_error_message(failures, post_filter, &reason),
                     deallocate: None,
                 }
             }

@@ -7,8 +7,8 @@ pub use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 pub use kueue_lab_apiserver::PreinstalledKind;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, AggregatedApi, AggregatedRequest,
-    AggregatedResource, ContainerReference, CustomResourceConverter, ExecCommand, KubeletClient,
-    LogStream, Operation, PodConnection, PodLogRequest, PodReference, PortForwarder, RemoteCommand,
-    StartError, StreamOptions,
+    AggregatedResource, ContainerReference, CustomResourceConverter, DialError, ExecCommand,
+    KubeletClient, LogStream, Operation, PodConnection, PodLogRequest, PodReference, PortForwarder,
+    RemoteCommand, StartError, StreamOptions,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};

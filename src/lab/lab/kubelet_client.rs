@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use kueue_lab_cluster::plugins::{
-    ApiError, ContainerReference, ExecCommand, KubeletClient, LogStream, PodConnection,
+    ApiError, ContainerReference, DialError, ExecCommand, KubeletClient, LogStream, PodConnection,
     PodLogRequest, PodReference, PortForwarder, RemoteCommand, StartError, StreamOptions,
 };
 use kueue_lab_controller_runtime::ObjectKey;
@@ -73,11 +73,11 @@ impl KubeletClient for LabKubelets {
         self.kubelet.port_forward(&key(pod), &pod.uid)
     }
 
-    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, String> {
+    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, DialError> {
         self.kubelet.dial_node(node, port)
     }
 
-    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, DialError> {
         self.kubelet.dial(address, port).await
     }
 }

@@ -1,5 +1,7 @@
 //! Kueue's defaulting, validation and conversion as plugins of the embedded API server.
 
+use std::error::Error;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -21,11 +23,10 @@ impl CustomResourceConverter for KueueConversion {
         crds::by_kind(group, kind).is_some()
     }
 
-    fn convert(&self, object: &mut Value, to: &str) -> Result<(), String> {
+    fn convert(&self, object: &mut Value, to: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
         let (_, version) = to.rsplit_once('/').unwrap_or(("", to));
-        convert(object, version)
-            .map(drop)
-            .map_err(|e| e.to_string())
+        convert(object, version)?;
+        Ok(())
     }
 }
 

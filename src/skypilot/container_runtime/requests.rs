@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use kueue_lab_container::{CertificateAuthorities, InsecureTls, RequestError};
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_http::{TlsConnectError, connect_tls, connect_tls_insecure};
-use kueue_lab_kubelet::{Kubelet, PodConnection};
+use kueue_lab_kubelet::{DialError, Kubelet, PodConnection};
 
 /// Maximum size of a response to a command in a container, in bytes.
 const RESPONSE: usize = 16 << 20;
@@ -43,9 +43,9 @@ pub(super) async fn request(
             .ok_or_else(|| failed("Couldn't connect to server"))?
     } else {
         let connection = kubelet.dial_from(Some(own), address, port).await;
-        connection.map_err(|error| match error.ends_with("no route to host") {
-            true => failed("No route to host"),
-            false => failed("Couldn't connect to server"),
+        connection.map_err(|error| match error {
+            DialError::NoRoute(_) => failed("No route to host"),
+            DialError::Refused(_) => failed("Couldn't connect to server"),
         })?
     };
     let connection: PodConnection = match is_tls {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{ExecutionError, Value as Cel};
-use kueue_lab_cel::REQUEST_RESOURCE;
+use kueue_lab_cel::{ParseError, REQUEST_RESOURCE};
 use serde_json::Value;
 
 use super::authorizer::{self, AuthorizationCheck, Authorizer};
@@ -29,6 +29,22 @@ pub struct Activation {
 /// The remaining cost budget is too small; no further expression is evaluated.
 #[derive(Debug, PartialEq)]
 pub struct OutOfBudget;
+
+/// The error of an expression, worded as in admission policies.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionError {
+    /// It does not compile.
+    #[error("compilation error: {0}")]
+    Compilation(#[source] ParseError),
+    /// It cannot be evaluated.
+    #[error("expression '{expression}' resulted in error: {reason}")]
+    Evaluation {
+        /// The expression.
+        expression: String,
+        /// The message of the evaluation.
+        reason: String,
+    },
+}
 
 /// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,23 +112,22 @@ impl Activation {
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// The compilation or evaluation error, worded as in admission policies, or [`OutOfBudget`].
+    /// The compilation or evaluation error, or [`OutOfBudget`].
     pub fn evaluate(
         &self,
         expression: &str,
         budget: &mut CostBudget,
-    ) -> Result<Result<EvaluationResult, String>, OutOfBudget> {
+    ) -> Result<Result<EvaluationResult, ExpressionError>, OutOfBudget> {
         Ok(match self.value(expression, budget) {
             Ok(Cel::Bool(answer)) => Ok(EvaluationResult::Bool(answer)),
             Ok(Cel::String(text)) => Ok(EvaluationResult::Text(text.to_string())),
             Ok(other) => Ok(EvaluationResult::Other(other)),
             Err(EvaluationError::OutOfBudget) => return Err(OutOfBudget),
-            Err(EvaluationError::Compilation(reason)) => {
-                Err(format!("compilation error: {reason}"))
+            Err(EvaluationError::Compilation(error)) => Err(ExpressionError::Compilation(error)),
+            Err(EvaluationError::Evaluation(reason)) => {
+                let expression = expression.to_owned();
+                Err(ExpressionError::Evaluation { expression, reason })
             }
-            Err(EvaluationError::Evaluation(reason)) => Err(format!(
-                "expression '{expression}' resulted in error: {reason}"
-            )),
         })
     }
 
@@ -144,7 +159,7 @@ impl Activation {
 }
 
 enum EvaluationError {
-    Compilation(String),
+    Compilation(ParseError),
     Evaluation(String),
     OutOfBudget,
 }
@@ -165,10 +180,10 @@ mod tests {
         let once = "items.all(a, a >= 0)";
         assert_eq!(answer(once), Ok(Ok(EvaluationResult::Bool(true))));
         let nested = "items.all(a, items.all(b, items.all(c, a + b + c >= 0)))";
-        let exceeded = format!(
-            "expression '{nested}' resulted in error: operation cancelled: actual cost limit \
-             exceeded"
-        );
+        let exceeded = ExpressionError::Evaluation {
+            expression: nested.to_owned(),
+            reason: "operation cancelled: actual cost limit exceeded".to_owned(),
+        };
         assert_eq!(answer(nested), Ok(Err(exceeded.clone())));
         // The error is not absorbed by `||`.
         assert!(matches!(answer(&format!("{nested} || true")), Ok(Err(_))));
@@ -209,20 +224,18 @@ mod tests {
             Ok(EvaluationResult::Text("n4".into()))
         );
         assert_eq!(
-            answer("object.spec.nope > 1"),
-            Err("expression 'object.spec.nope > 1' resulted in error: no such key: nope".into())
+            answer("object.spec.nope > 1").unwrap_err().to_string(),
+            "expression 'object.spec.nope > 1' resulted in error: no such key: nope"
         );
         assert_eq!(
-            answer("variables.broken == 1"),
-            Err(
-                "expression 'variables.broken == 1' resulted in error: composited variable \
-                 \"broken\" fails to evaluate: no such key: missing"
-                    .into()
-            )
+            answer("variables.broken == 1").unwrap_err().to_string(),
+            "expression 'variables.broken == 1' resulted in error: composited variable \"broken\" \
+             fails to evaluate: no such key: missing"
         );
         assert!(
             answer("1 +")
                 .unwrap_err()
+                .to_string()
                 .starts_with("compilation error: ")
         );
     }

@@ -7,7 +7,7 @@ use kube_cel::cel::extractors::Arguments;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
-use kueue_lab_cel::{Evaluation, SelectedFields, base_context};
+use kueue_lab_cel::{Evaluation, ParseError, SelectedFields, base_context};
 use parking_lot::RwLock;
 
 use super::authorizer;
@@ -20,7 +20,7 @@ pub(crate) struct Program {
 }
 
 /// A program, or the syntax error.
-pub(crate) type Compiled = Result<Arc<Program>, String>;
+pub(crate) type Compiled = Result<Arc<Program>, ParseError>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
 /// Maximum number of cached programs; further ones are compiled on each call.

@@ -149,11 +149,22 @@ pub(crate) fn untyped_to_cel(value: &Value) -> Cel {
     }
 }
 
+/// A CEL value that has no JSON representation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToJsonError {
+    /// A map has a key that is not a string; the key.
+    #[error("map key {0} is not a string")]
+    Key(String),
+    /// A value has another type; the type.
+    #[error("type {0}")]
+    Type(String),
+}
+
 /// Converts a CEL value to JSON.
 ///
 /// # Errors
 /// The value has no JSON representation.
-pub fn to_json(value: &Cel) -> Result<Value, String> {
+pub fn to_json(value: &Cel) -> Result<Value, ToJsonError> {
     Ok(match value {
         Cel::Null => Value::Null,
         Cel::Bool(b) => (*b).into(),
@@ -167,13 +178,13 @@ pub fn to_json(value: &Cel) -> Result<Value, String> {
             let mut fields = serde_json::Map::new();
             for (key, value) in map.map.iter() {
                 let Key::String(key) = key else {
-                    return Err(format!("map key {key:?} is not a string"));
+                    return Err(ToJsonError::Key(format!("{key:?}")));
                 };
                 fields.insert(key.to_string(), to_json(value)?);
             }
             Value::Object(fields)
         }
-        other => return Err(format!("type {:?}", other.type_of())),
+        other => return Err(ToJsonError::Type(format!("{:?}", other.type_of()))),
     })
 }
 

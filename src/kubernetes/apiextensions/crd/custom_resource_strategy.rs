@@ -13,7 +13,7 @@ use super::{cel, custom_resource_validation, embedded_resource, list_type};
 use kueue_lab_apimachinery::metadata_validation;
 use kueue_lab_apimachinery::schema::go_format::go_text;
 use kueue_lab_apimachinery::schema::{Schema, ValueType, defaulting};
-use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
+use kueue_lab_apimachinery::strategy::rest_strategy::{FieldLabelError, Strategy};
 use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
 use kueue_lab_apimachinery::strategy::table_column::{OBJECT_NAME, TableColumn};
 use kueue_lab_field::{FieldError, FieldErrorKind, name_validation};
@@ -295,14 +295,14 @@ impl Strategy for CustomResourceStrategy {
             .collect()
     }
 
-    fn check_selectable_field(&self, path: &str) -> Result<(), String> {
+    fn check_selectable_field(&self, path: &str) -> Result<(), FieldLabelError> {
         let known = matches!(path, "metadata.name")
             || path == "metadata.namespace" && self.version.namespaced
             || self.selectable.iter().any(|(name, _)| name == path);
         if known {
             Ok(())
         } else {
-            Err(format!("field label not supported: {path}"))
+            Err(FieldLabelError::NotSupported(path.to_owned()))
         }
     }
 

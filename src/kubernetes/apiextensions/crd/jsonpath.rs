@@ -33,12 +33,29 @@ enum Op {
     Ge,
 }
 
+/// Why a text is not a path of the supported subset.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ParseJsonPathError {
+    #[error("unexpected blank in {0:?}")]
+    Blank(String),
+    #[error("missing name in {0:?}")]
+    MissingName(String),
+    #[error("unterminated array in {0:?}")]
+    UnterminatedArray(String),
+    #[error("unexpected path {0:?}")]
+    Unexpected(String),
+    #[error("invalid array index {0:?}")]
+    ArrayIndex(String),
+    #[error("invalid filter {0:?}")]
+    Filter(String),
+}
+
 impl JsonPath {
     /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     ///
     /// # Errors
     /// The text is not a path of the supported subset.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ParseJsonPathError> {
         let mut text = text.trim();
         if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
             text = inner.trim();
@@ -53,7 +70,7 @@ impl JsonPath {
     }
 }
 
-fn steps(text: &str) -> Result<Vec<Step>, String> {
+fn steps(text: &str) -> Result<Vec<Step>, ParseJsonPathError> {
     let mut out = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -68,23 +85,26 @@ fn steps(text: &str) -> Result<Vec<Step>, String> {
                         break;
                     }
                     '\\' => name.extend(chars.next().map(|(_, c)| c)),
-                    c if c.is_whitespace() => return Err(format!("unexpected blank in {text:?}")),
+                    c if c.is_whitespace() => {
+                        return Err(ParseJsonPathError::Blank(text.to_owned()));
+                    }
                     c => name.push(c),
                 }
             }
             rest = &after[end..];
             match name.as_str() {
                 "" if rest.starts_with('[') => {}
-                "" => return Err(format!("missing name in {text:?}")),
+                "" => return Err(ParseJsonPathError::MissingName(text.to_owned())),
                 "*" => out.push(Step::All),
                 _ => out.push(Step::Field(name)),
             }
         } else if let Some(after) = rest.strip_prefix('[') {
-            let end = closing(after).ok_or_else(|| format!("unterminated array in {text:?}"))?;
+            let end = closing(after)
+                .ok_or_else(|| ParseJsonPathError::UnterminatedArray(text.to_owned()))?;
             out.push(bracket(after[..end].trim())?);
             rest = &after[end + 1..];
         } else {
-            return Err(format!("unexpected path {text:?}"));
+            return Err(ParseJsonPathError::Unexpected(text.to_owned()));
         }
     }
     Ok(out)
@@ -107,8 +127,8 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn bracket(text: &str) -> Result<Step, String> {
-    let bad = || format!("invalid array index {text:?}");
+fn bracket(text: &str) -> Result<Step, ParseJsonPathError> {
+    let bad = || ParseJsonPathError::ArrayIndex(text.to_owned());
     if text == "*" {
         return Ok(Step::All);
     }
@@ -135,7 +155,7 @@ fn quoted(text: &str) -> Option<String> {
         .map(|s| s.replace('\\', ""))
 }
 
-fn filtered(text: &str) -> Result<Filter, String> {
+fn filtered(text: &str) -> Result<Filter, ParseJsonPathError> {
     let ops = [
         ("==", Op::Eq),
         ("!=", Op::Ne),
@@ -148,7 +168,7 @@ fn filtered(text: &str) -> Result<Filter, String> {
         let text = text.trim();
         let path = text
             .strip_prefix('@')
-            .ok_or_else(|| format!("invalid filter {text:?}"))?;
+            .ok_or_else(|| ParseJsonPathError::Filter(text.to_owned()))?;
         steps(path)
     };
     let found = ops
@@ -164,7 +184,8 @@ fn filtered(text: &str) -> Result<Filter, String> {
             let value = match quoted(right) {
                 Some(text) => Value::String(text),
                 None => {
-                    serde_json::from_str(right).map_err(|_| format!("invalid filter {text:?}"))?
+                    let value = serde_json::from_str(right);
+                    value.map_err(|_| ParseJsonPathError::Filter(text.to_owned()))?
                 }
             };
             Ok(Filter {

@@ -158,7 +158,8 @@ fn objects_are_pruned_and_defaulted() {
             &mut object,
             DecodeSource::Json
         )
-        .unwrap_err(),
+        .unwrap_err()
+        .to_string(),
         "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
     );
 }
@@ -292,8 +293,11 @@ fn columns_and_selectors_follow_the_definition() {
         "red"
     );
     assert_eq!(
-        behaviour.check_selectable_field("spec.replicas"),
-        Err("field label not supported: spec.replicas".into())
+        behaviour
+            .check_selectable_field("spec.replicas")
+            .unwrap_err()
+            .to_string(),
+        "field label not supported: spec.replicas"
     );
     let alpha = resource("v1alpha1");
     let names: Vec<String> = alpha.table_columns().into_iter().map(|c| c.name).collect();

@@ -4,12 +4,26 @@
 
 use serde_json::{Map, Value};
 
-use super::path_element;
+use super::path_element::{self, ParsePathElementError};
 
 type Node = Map<String, Value>;
 
 /// The key that makes a node with children a member.
 const SELF: &str = ".";
+
+/// Why `fieldsV1` is not a set of field paths.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseFieldsError {
+    /// It is not an object.
+    #[error("fieldsV1 must be an object")]
+    NotAnObject,
+    /// The value of a path element is not an object.
+    #[error("fields below {0} must be an object")]
+    NotANode(String),
+    /// A key is not a path element.
+    #[error(transparent)]
+    PathElement(#[from] ParsePathElementError),
+}
 
 /// A set of field paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,11 +63,11 @@ impl FieldSet {
     ///
     /// # Errors
     /// A key is not a path element, or a node is not an object.
-    pub fn from_fields_v1(fields: &Value) -> Result<Self, String> {
+    pub fn from_fields_v1(fields: &Value) -> Result<Self, ParseFieldsError> {
         match fields {
             Value::Null => Ok(Self::default()),
             Value::Object(node) => read_node(node).map(Self),
-            _ => Err("fieldsV1 must be an object".into()),
+            _ => Err(ParseFieldsError::NotAnObject),
         }
     }
 
@@ -143,14 +157,14 @@ impl FieldSet {
     }
 }
 
-fn read_node(node: &Node) -> Result<Node, String> {
+fn read_node(node: &Node) -> Result<Node, ParseFieldsError> {
     let mut out = Node::new();
     for (key, value) in children(node) {
         let Some(key) = path_element::canonical(key)? else {
             continue;
         };
         let Value::Object(below) = value else {
-            return Err(format!("fields below {key} must be an object"));
+            return Err(ParseFieldsError::NotANode(key));
         };
         let mut child = Value::Object(read_node(below)?);
         let childless = children(below).next().is_none();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::field_set::FieldSet;
+use super::field_set::{FieldSet, ParseFieldsError};
 
 /// Maximum number of entries of operation `Update`; the oldest excess entries are merged by
 /// version.
@@ -50,6 +50,31 @@ impl ManagedFieldsEntry {
     }
 }
 
+/// A malformed entry of `managedFields`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManagedFieldsError {
+    /// The operation is not known.
+    #[error("operation must be `Apply` or `Update`")]
+    Operation,
+    /// There is no API version.
+    #[error("apiVersion must not be empty")]
+    ApiVersion,
+    /// The entry with this index has no `fieldsType`.
+    #[error("missing fieldsType in managed fields entry {0}")]
+    NoFieldsType(usize),
+    /// The `fieldsType` is not known.
+    #[error("invalid fieldsType {given:?} in managed fields entry {entry}")]
+    FieldsType {
+        /// The given type.
+        given: String,
+        /// The index of the entry.
+        entry: usize,
+    },
+    /// The fields are not a set of field paths.
+    #[error(transparent)]
+    Fields(#[from] ParseFieldsError),
+}
+
 /// Decodes the entries of an object. `trusted` entries were written by this server.
 ///
 /// # Errors
@@ -57,7 +82,7 @@ impl ManagedFieldsEntry {
 pub(super) fn decode(
     entries: Option<Value>,
     trusted: bool,
-) -> Result<Vec<ManagedFieldsEntry>, String> {
+) -> Result<Vec<ManagedFieldsEntry>, ManagedFieldsError> {
     let Some(Value::Array(entries)) = entries else {
         return Ok(Vec::new());
     };
@@ -71,18 +96,19 @@ pub(super) fn decode(
         let applied = match text("operation") {
             "Apply" => true,
             "Update" => false,
-            _ => return Err("operation must be `Apply` or `Update`".into()),
+            _ => return Err(ManagedFieldsError::Operation),
         };
         if text("apiVersion").is_empty() {
-            return Err("apiVersion must not be empty".into());
+            return Err(ManagedFieldsError::ApiVersion);
         }
         match text("fieldsType") {
             "FieldsV1" => {}
-            "" => return Err(format!("missing fieldsType in managed fields entry {i}")),
+            "" => return Err(ManagedFieldsError::NoFieldsType(i)),
             other => {
-                return Err(format!(
-                    "invalid fieldsType {other:?} in managed fields entry {i}"
-                ));
+                return Err(ManagedFieldsError::FieldsType {
+                    given: other.to_owned(),
+                    entry: i,
+                });
             }
         }
         let entry = ManagedFieldsEntry {
@@ -111,7 +137,7 @@ pub(super) fn decode(
 pub fn restore_invalid_managed_fields(
     object: &mut Value,
     before: Option<Value>,
-) -> Result<(), String> {
+) -> Result<(), ManagedFieldsError> {
     let after = object.pointer("/metadata/managedFields");
     if after == before.as_ref() {
         return Ok(());
@@ -245,7 +271,7 @@ mod tests {
             "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}]);
         let mut object = json!({"metadata": {"managedFields": [{"operation": "Update"}]}});
         let result = restore_invalid_managed_fields(&mut object, Some(valid.clone()));
-        assert_eq!(result.unwrap_err(), "apiVersion must not be empty");
+        assert_eq!(result.unwrap_err(), ManagedFieldsError::ApiVersion);
         assert_eq!(object["metadata"]["managedFields"], valid);
         object["metadata"]["managedFields"][0]["manager"] = "other".into();
         assert_eq!(

@@ -8,6 +8,17 @@ use super::path_element;
 use super::validate::{text, validate_object};
 use crate::schema::{ListType, Schema, ValueType};
 
+/// Why a configuration is not merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeConfigurationError {
+    /// It does not match the schema; the messages of the validation.
+    #[error("failed to convert patch object to typed object: {0}")]
+    Invalid(String),
+    /// It sets atomic lists, maps or structs; their paths.
+    #[error("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}", .0.join(", "))]
+    Atomic(Vec<String>),
+}
+
 /// Merges a configuration into an object. Fields that the configuration does not mention are kept.
 ///
 /// # Errors
@@ -16,21 +27,15 @@ pub fn merge_configuration(
     schema: &Schema,
     object: &Value,
     configuration: &Value,
-) -> Result<Value, String> {
+) -> Result<Value, MergeConfigurationError> {
     let errors = validate_object(schema, configuration);
     if !errors.is_empty() {
-        let reason = text(&errors);
-        return Err(format!(
-            "failed to convert patch object to typed object: {reason}"
-        ));
+        return Err(MergeConfigurationError::Invalid(text(&errors)));
     }
     let mut atomics = Vec::new();
     find_atomics(schema, configuration, String::new(), &mut atomics);
     if !atomics.is_empty() {
-        return Err(format!(
-            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
-            atomics.join(", ")
-        ));
+        return Err(MergeConfigurationError::Atomic(atomics));
     }
     Ok(merge(schema, Some(object), Some(configuration)).unwrap_or(Value::Null))
 }

@@ -20,8 +20,8 @@ mod validate;
 mod version_converter;
 
 pub use apply::apply;
-pub use managed_fields::restore_invalid_managed_fields;
-pub use merge_configuration::merge_configuration;
+pub use managed_fields::{ManagedFieldsError, restore_invalid_managed_fields};
+pub use merge_configuration::{MergeConfigurationError, merge_configuration};
 pub use update::{ignore_managed_fields_timestamps, update};
 
 #[cfg(test)]

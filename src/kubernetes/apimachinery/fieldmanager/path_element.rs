@@ -20,34 +20,77 @@ pub(super) fn field(name: &str) -> String {
     text
 }
 
+/// An item of a list without a path element.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ItemError {
+    /// An object in a set.
+    #[error("associative list without keys has an element that's a map type")]
+    MapInSet,
+    /// A list in a set.
+    #[error("not supported: associative list with lists as elements")]
+    ListInSet,
+    /// Null in a set.
+    #[error("associative list without keys has an element that's an explicit null")]
+    NullInSet,
+    /// The list is atomic.
+    #[error("invalid indexing of non-associative list")]
+    Atomic,
+    /// Null in a list with keys.
+    #[error("associative list with keys may not have a null element")]
+    NullInMap,
+    /// Another value than an object in a list with keys.
+    #[error("associative list with keys may not have non-map elements")]
+    NoMap,
+    /// The item has none of the keys.
+    #[error(
+        "associative list with keys has an element that omits all key fields [{0}] (and doesn't have default values for any key fields)"
+    )]
+    NoKeys(String),
+}
+
+/// A text that is not a path element.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParsePathElementError {
+    /// There is no colon after the kind.
+    #[error("missing colon: {0}")]
+    Colon(String),
+    /// The value is not JSON; the message of the parser.
+    #[error("{0}")]
+    Json(String),
+    /// The keys are not an object.
+    #[error("keys must be an object: {0}")]
+    Keys(String),
+    /// The index is not a number.
+    #[error("invalid index: {0}")]
+    Index(String),
+}
+
 /// The path element of an item of a list of type `set` or `map`.
 ///
 /// # Errors
 /// The item has none of the keys, or a type without identity.
-pub(super) fn item(list: &ListSchema, item: &Value) -> Result<String, String> {
+pub(super) fn item(list: &ListSchema, item: &Value) -> Result<String, ItemError> {
     match &list.list_type {
         ListType::Set => match item {
-            Value::Object(_) => {
-                Err("associative list without keys has an element that's a map type".into())
-            }
-            Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
-            Value::Null => {
-                Err("associative list without keys has an element that's an explicit null".into())
-            }
+            Value::Object(_) => Err(ItemError::MapInSet),
+            Value::Array(_) => Err(ItemError::ListInSet),
+            Value::Null => Err(ItemError::NullInSet),
             scalar => Ok(format!("v:{scalar}")),
         },
         ListType::Map(keys) => keyed(list, keys, item),
-        ListType::Atomic => Err("invalid indexing of non-associative list".into()),
+        ListType::Atomic => Err(ItemError::Atomic),
     }
 }
 
-fn keyed(list: &ListSchema, keys: &[crate::schema::Name], item: &Value) -> Result<String, String> {
+fn keyed(
+    list: &ListSchema,
+    keys: &[crate::schema::Name],
+    item: &Value,
+) -> Result<String, ItemError> {
     let map = match item {
         Value::Object(map) => map,
-        Value::Null => {
-            return Err("associative list with keys may not have a null element".into());
-        }
-        _ => return Err("associative list with keys may not have non-map elements".into()),
+        Value::Null => return Err(ItemError::NullInMap),
+        _ => return Err(ItemError::NoMap),
     };
     let mut text = String::from("k:{");
     for key in keys {
@@ -71,11 +114,7 @@ fn keyed(list: &ListSchema, keys: &[crate::schema::Name], item: &Value) -> Resul
     }
     if text.len() == 3 {
         let names: Vec<String> = keys.iter().map(|k| format!("{k:?}")).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't \
-             have default values for any key fields)",
-            names.join(" ")
-        ));
+        return Err(ItemError::NoKeys(names.join(" ")));
     }
     text.push('}');
     Ok(text)
@@ -97,20 +136,24 @@ fn push_json_string(text: &mut String, s: &str) {
 ///
 /// # Errors
 /// The text is not a path element.
-pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
+pub(super) fn canonical(text: &str) -> Result<Option<String>, ParsePathElementError> {
     let Some((kind, rest)) = text.split_once(':') else {
-        return Err(format!("missing colon: {text}"));
+        return Err(ParsePathElementError::Colon(text.to_owned()));
     };
-    let json = |s: &str| serde_json::from_str::<Value>(s).map_err(|e| e.to_string());
+    let json = |s: &str| {
+        let value = serde_json::from_str::<Value>(s);
+        value.map_err(|error| ParsePathElementError::Json(error.to_string()))
+    };
     match kind {
         "f" => Ok(Some(text.into())),
         "v" => Ok(Some(format!("v:{}", json(rest)?))),
         "k" => match json(rest)? {
             keys @ Value::Object(_) => Ok(Some(format!("k:{keys}"))),
-            _ => Err(format!("keys must be an object: {text}")),
+            _ => Err(ParsePathElementError::Keys(text.to_owned())),
         },
         "i" => {
-            let index: i64 = rest.parse().map_err(|_| format!("invalid index: {text}"))?;
+            let index = rest.parse::<i64>();
+            let index = index.map_err(|_| ParsePathElementError::Index(text.to_owned()))?;
             Ok(Some(format!("i:{index}")))
         }
         _ => Ok(None),

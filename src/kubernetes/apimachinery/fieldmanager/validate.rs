@@ -47,7 +47,9 @@ fn check(schema: &Schema, value: &Value, path: &str, out: &mut Vec<String>) {
                 } else {
                     match path_element::item(list, item) {
                         Ok(key) => key,
-                        Err(text) => return out.push(at(path, &format!("element {i}: {text}"))),
+                        Err(error) => {
+                            return out.push(at(path, &format!("element {i}: {error}")));
+                        }
                     }
                 };
                 let shown = path_element::display(&key);

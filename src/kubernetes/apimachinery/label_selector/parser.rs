@@ -5,8 +5,36 @@ use super::{Operator, Requirement};
 use kueue_lab_component_helpers::requirement::aggregate;
 use kueue_lab_field::{FieldError, name_validation};
 
-/// Parses `text`; the error is the message returned to the client.
-pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
+/// Why a text is not a label selector, with the message that is returned to the client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ParseSelectorError {
+    /// Another token than the expected one.
+    #[error("found '{found}', expected: {expected}")]
+    Unexpected {
+        /// The token.
+        found: String,
+        /// What is expected.
+        expected: &'static str,
+    },
+    /// Values without parentheses; the token.
+    #[error("found '{0}' expected: '('")]
+    NoParenthesis(String),
+    /// The key is not valid.
+    #[error("{0}")]
+    Key(FieldError),
+    /// The values are not valid; the messages.
+    #[error("{0}")]
+    Values(String),
+    /// A requirement cannot be parsed.
+    #[error("unable to parse requirement: {0}")]
+    Requirement(#[source] Box<ParseSelectorError>),
+}
+
+/// Parses `text`.
+///
+/// # Errors
+/// It is not a label selector.
+pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, ParseSelectorError> {
     let mut parser = Parser {
         tokens: tokens(text),
         at: 0,
@@ -14,6 +42,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut requirements = parser.selector()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
+}
+
+fn unexpected(found: &Token, expected: &'static str) -> ParseSelectorError {
+    ParseSelectorError::Unexpected {
+        found: found.text().to_string(),
+        expected,
+    }
 }
 
 struct Parser {
@@ -46,57 +81,49 @@ impl Parser {
         token
     }
 
-    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, ParseSelectorError> {
         let mut all = Vec::new();
         loop {
             match self.peek_word() {
                 Token::Word(_) | Token::Not => {
                     all.push(
                         self.requirement()
-                            .map_err(|e| format!("unable to parse requirement: {e}"))?,
+                            .map_err(|error| ParseSelectorError::Requirement(Box::new(error)))?,
                     );
                     match self.take_word() {
                         Token::End => return Ok(all),
                         Token::Comma => {
                             let next = self.peek_word();
                             if !matches!(next, Token::Word(_) | Token::Not) {
-                                return Err(format!(
-                                    "found '{}', expected: identifier after ','",
-                                    next.text()
-                                ));
+                                return Err(unexpected(&next, "identifier after ','"));
                             }
                         }
                         other => {
-                            return Err(format!(
-                                "found '{}', expected: ',' or 'end of string'",
-                                other.text()
-                            ));
+                            return Err(unexpected(&other, "',' or 'end of string'"));
                         }
                     }
                 }
                 Token::End => return Ok(all),
                 other => {
-                    return Err(format!(
-                        "found '{}', expected: !, identifier, or 'end of string'",
-                        other.text()
-                    ));
+                    return Err(unexpected(&other, "!, identifier, or 'end of string'"));
                 }
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, String> {
+    fn requirement(&mut self) -> Result<Requirement, ParseSelectorError> {
         let mut token = self.take_word();
         let negated = token == Token::Not;
         if negated {
             token = self.take_word();
         }
         let Token::Word(key) = token else {
-            return Err(format!("found '{}', expected: identifier", token.text()));
+            return Err(unexpected(&token, "identifier"));
         };
         let wrong = name_validation::qualified_name(&key);
         if !wrong.is_empty() {
-            return Err(FieldError::invalid("", key, wrong.join("; ")).to_string());
+            let error = FieldError::invalid("", key, wrong.join("; "));
+            return Err(ParseSelectorError::Key(error));
         }
         if negated {
             return Ok(Requirement {
@@ -120,10 +147,7 @@ impl Parser {
             Token::Greater => (Operator::GreaterThan, vec![self.value()?]),
             Token::Less => (Operator::LessThan, vec![self.value()?]),
             other => {
-                return Err(format!(
-                    "found '{}', expected: in, notin, =, ==, !=, gt, lt",
-                    other.text()
-                ));
+                return Err(unexpected(&other, "in, notin, =, ==, !=, gt, lt"));
             }
         };
         let requirement = Requirement {
@@ -131,25 +155,28 @@ impl Parser {
             operator,
             values,
         };
-        aggregate(requirement.validate("")).map_or(Ok(requirement), Err)
+        match aggregate(requirement.validate("")) {
+            None => Ok(requirement),
+            Some(messages) => Err(ParseSelectorError::Values(messages)),
+        }
     }
 
     /// Parses one value, which may be empty.
-    fn value(&mut self) -> Result<String, String> {
+    fn value(&mut self) -> Result<String, ParseSelectorError> {
         if matches!(self.peek_word(), Token::End | Token::Comma) {
             return Ok(String::new());
         }
         match self.take_word() {
             Token::Word(value) => Ok(value),
-            other => Err(format!("found '{}', expected: identifier", other.text())),
+            other => Err(unexpected(&other, "identifier")),
         }
     }
 
     /// Parses a list in parentheses; an omitted item is the empty value.
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self) -> Result<Vec<String>, ParseSelectorError> {
         let open = self.take_word();
         if open != Token::Open {
-            return Err(format!("found '{}' expected: '('", open.text()));
+            return Err(ParseSelectorError::NoParenthesis(open.text().to_string()));
         }
         let mut values = Vec::new();
         let mut current = String::new();
@@ -157,7 +184,7 @@ impl Parser {
         loop {
             match self.take_word() {
                 Token::Word(word) if !filled => (current, filled) = (word, true),
-                Token::Word(word) => return Err(format!("found '{word}', expected: ',' or ')'")),
+                token @ Token::Word(_) => return Err(unexpected(&token, "',' or ')'")),
                 token @ (Token::Comma | Token::Close) => {
                     values.push(std::mem::take(&mut current));
                     filled = false;
@@ -168,13 +195,10 @@ impl Parser {
                     }
                 }
                 other if filled => {
-                    return Err(format!("found '{}', expected: ',' or ')'", other.text()));
+                    return Err(unexpected(&other, "',' or ')'"));
                 }
                 other => {
-                    return Err(format!(
-                        "found '{}', expected: ',', or identifier",
-                        other.text()
-                    ));
+                    return Err(unexpected(&other, "',', or identifier"));
                 }
             }
         }

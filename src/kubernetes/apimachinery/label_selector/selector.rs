@@ -20,7 +20,8 @@ impl LabelSelector {
     /// # Errors
     /// 400 with the message of upstream.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
-        let requirements = parser::parse(text).map_err(ApiError::bad_request)?;
+        let requirements =
+            parser::parse(text).map_err(|error| ApiError::bad_request(error.to_string()))?;
         Ok(Self { requirements })
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::field_validation::FieldValidation;
 use super::{json_merge_patch, json_patch, strategic_merge_patch};
 use crate::api_error::ApiError;
-use crate::schema::decode::DecodeSource;
+use crate::schema::decode::{DecodeError, DecodeSource};
 use crate::schema::{Schema, go_format};
 use crate::status_reason::StatusReason;
 use kueue_lab_field::FieldError;
@@ -32,7 +32,8 @@ pub struct Patched {
 
 /// Decoder for patched objects of the kind (`schema::decode::decode`): normalizes the object in
 /// place and returns the paths of unknown fields, or a decoding error.
-pub(crate) type Decode<'a> = &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, String>;
+pub(crate) type Decode<'a> =
+    &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, DecodeError>;
 
 /// Applies a patch to an object. `schema` is the schema of the kind, for strategic merge and error
 /// messages.
@@ -76,7 +77,7 @@ pub fn patch(
         };
         ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
     };
-    let unknown = decode(&mut object, source).map_err(&invalid)?;
+    let unknown = decode(&mut object, source).map_err(|error| invalid(error.to_string()))?;
     errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
         FieldValidation::Strict if !errors.is_empty() => Err(invalid(format!(

@@ -15,7 +15,7 @@ pub(super) fn read(body: &[u8], strict: bool) -> Result<(Value, Vec<String>), Ap
             ApiError::bad_request("Invalid JSON Patch")
         }
     };
-    let ParsedBody { value, duplicates } = parse(body).map_err(bad)?;
+    let ParsedBody { value, duplicates } = parse(body).map_err(|error| bad(error.to_string()))?;
     let kind = match &value {
         Value::Object(_) => {
             let errors = duplicates.iter().map(|p| format!("duplicate field {p:?}"));

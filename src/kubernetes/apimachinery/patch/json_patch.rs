@@ -23,7 +23,7 @@ pub(super) fn apply(
         let prefix = if strict { "error decoding patch: " } else { "" };
         ApiError::bad_request(format!("{prefix}{text}"))
     };
-    let ParsedBody { value, duplicates } = parse(body).map_err(bad)?;
+    let ParsedBody { value, duplicates } = parse(body).map_err(|error| bad(error.to_string()))?;
     let operations = match value {
         Value::Array(operations) => operations,
         Value::Null => Vec::new(),

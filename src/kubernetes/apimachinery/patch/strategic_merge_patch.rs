@@ -61,7 +61,8 @@ impl From<StrategicMergeError> for ApiError {
 
 /// Parses a strategic merge patch; also returns its strict decoding errors.
 pub(super) fn read(body: &[u8]) -> Result<(Value, Vec<String>), ApiError> {
-    let ParsedBody { value, duplicates } = parse(body).map_err(ApiError::bad_request)?;
+    let ParsedBody { value, duplicates } =
+        parse(body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let value = match value {
         Value::Null => Value::Object(Object::new()),
         Value::Object(_) => value,

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::scalar::{self, ScalarError, json_kind};
 use super::strict_json::MAX_STRICT_ERRORS;
 use super::{AnyType, ListSchema, MapSchema, Presence, Schema, StructSchema, ValueType};
+use kueue_lab_field::FieldError;
 use path::Path;
 pub use zero_values::zero;
 use zero_values::{empty_collection, fill, omitted};
@@ -28,17 +29,66 @@ pub enum DecodeSource {
     Unstructured,
 }
 
+/// A value of the wrong type, with the message of Go's decoder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The parser of the type rejects a text; its message.
+    #[error("{0}")]
+    Parse(String),
+    /// A value that is not the field of a struct.
+    #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
+    Value {
+        /// The kind of the value.
+        found: String,
+        /// The Go type.
+        wanted: String,
+    },
+    /// A field of a struct.
+    #[error("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")]
+    Field {
+        /// The kind of the value.
+        found: String,
+        /// The struct and the field.
+        field: String,
+        /// The Go type.
+        wanted: String,
+    },
+    /// An unstructured value where a struct is expected; its kind.
+    #[error("cannot restore struct from: {0}")]
+    RestoreStruct(String),
+    /// An unstructured value where a list is expected; its kind.
+    #[error("cannot restore slice from {0}")]
+    RestoreSlice(String),
+    /// An unstructured value where a map is expected; its kind.
+    #[error("cannot restore map from {0}")]
+    RestoreMap(String),
+    /// An unstructured number of another type.
+    #[error("cannot convert {from} to {to}")]
+    Convert {
+        /// The type of the number.
+        from: &'static str,
+        /// The Go type.
+        to: String,
+    },
+    /// An unstructured value where this kind of Go value is expected.
+    #[error("unrecognized type: {0}")]
+    Unrecognized(String),
+    /// The metadata of an embedded resource.
+    #[error("{0}")]
+    Embedded(FieldError),
+}
+
 /// Decodes `value` in place to the form in which objects of this type are stored and returned.
 /// Returns the paths of unknown fields, sorted. Custom resources are pruned; the caller sets their
 /// defaults.
 ///
 /// # Errors
-/// The decoder's message for the first value of the wrong type.
+/// The first value of the wrong type.
 pub fn decode(
     schema: &Schema,
     value: &mut Value,
     source: DecodeSource,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, DecodeError> {
     if schema.is_custom() {
         return super::prune::decode_custom_resource(schema, value);
     }
@@ -51,8 +101,8 @@ pub fn decode(
 /// stays one.
 ///
 /// # Errors
-/// The decoder's message for the first value of the wrong type.
-pub fn reencode(schema: &Schema, value: &mut Value) -> Result<(), String> {
+/// The first value of the wrong type.
+pub fn reencode(schema: &Schema, value: &mut Value) -> Result<(), DecodeError> {
     let mut work = Decoder {
         keeps_empty: true,
         ..Decoder::new(DecodeSource::Json)
@@ -67,7 +117,7 @@ pub(super) fn decode_at(
     value: &mut Value,
     source: DecodeSource,
     path: &str,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, DecodeError> {
     let mut work = Decoder::new(source);
     work.value(schema, value, &Path::Root, "");
     if let Some(error) = work.error {
@@ -85,7 +135,7 @@ pub(super) fn decode_at(
 struct Decoder {
     source: DecodeSource,
     unknown: Vec<String>,
-    error: Option<String>,
+    error: Option<DecodeError>,
     /// Inside a type with a custom decoder, which hides unknown fields from the strict decoder.
     in_hidden_schema: bool,
     /// Whether empty lists and maps differ from unset ones.
@@ -198,28 +248,30 @@ impl Decoder {
         if self.error.is_some() {
             return;
         }
-        let text = match mismatch {
-            ScalarError::Parse(text) => text,
+        let error = match mismatch {
+            ScalarError::Parse(text) => DecodeError::Parse(text),
             ScalarError::Type(found, instead) if self.source == DecodeSource::Json => {
                 let wanted = instead.map_or_else(|| schema.go_name(), Into::into);
                 let fields = path.fields();
                 if fields.is_empty() {
-                    format!("json: cannot unmarshal {found} into Go value of type {wanted}")
+                    DecodeError::Value { found, wanted }
                 } else {
-                    format!(
-                        "json: cannot unmarshal {found} into Go struct field {holder}.{fields} \
-                         of type {wanted}"
-                    )
+                    let field = format!("{holder}.{fields}");
+                    DecodeError::Field {
+                        found,
+                        field,
+                        wanted,
+                    }
                 }
             }
-            ScalarError::Type(found, instead) => unstructured_text(schema, &found, instead),
+            ScalarError::Type(found, instead) => unstructured_error(schema, &found, instead),
         };
-        self.error = Some(text);
+        self.error = Some(error);
     }
 }
 
 /// The error of the conversion from unstructured for a value of the wrong type.
-fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> String {
+fn unstructured_error(schema: &Schema, found: &str, instead: Option<&str>) -> DecodeError {
     let kind = match found {
         "array" => "slice",
         "object" => "map",
@@ -228,19 +280,22 @@ fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> Str
         f => f,
     };
     match (&schema.value_type, instead) {
-        (_, Some(wanted)) => {
-            format!("json: cannot unmarshal {found} into Go value of type {wanted}")
-        }
-        (ValueType::Struct(_), _) => format!("cannot restore struct from: {kind}"),
-        (ValueType::List(_) | ValueType::Bytes, _) => format!("cannot restore slice from {kind}"),
-        (ValueType::Map(_), _) => format!("cannot restore map from {kind}"),
-        (ValueType::String { .. }, _) if kind == "int64" => {
-            format!("cannot convert int64 to {}", schema.go_name())
-        }
-        (ValueType::Int(_) | ValueType::Float, _) if kind == "float64" => {
-            format!("cannot convert float64 to {}", schema.go_name())
-        }
-        _ => format!("unrecognized type: {}", schema.go_kind()),
+        (_, Some(wanted)) => DecodeError::Value {
+            found: found.to_owned(),
+            wanted: wanted.to_owned(),
+        },
+        (ValueType::Struct(_), _) => DecodeError::RestoreStruct(kind.to_owned()),
+        (ValueType::List(_) | ValueType::Bytes, _) => DecodeError::RestoreSlice(kind.to_owned()),
+        (ValueType::Map(_), _) => DecodeError::RestoreMap(kind.to_owned()),
+        (ValueType::String { .. }, _) if kind == "int64" => DecodeError::Convert {
+            from: "int64",
+            to: schema.go_name(),
+        },
+        (ValueType::Int(_) | ValueType::Float, _) if kind == "float64" => DecodeError::Convert {
+            from: "float64",
+            to: schema.go_name(),
+        },
+        _ => DecodeError::Unrecognized(schema.go_kind().to_string()),
     }
 }
 

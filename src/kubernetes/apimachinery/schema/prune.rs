@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::decode::{DecodeSource, decode_at};
+use super::decode::{DecodeError, DecodeSource, decode_at};
 use super::{Field, Schema, StructSchema, ValueType};
 use kueue_lab_field::FieldError;
 
@@ -16,7 +16,7 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub(super) fn decode_custom_resource(
     schema: &Schema,
     value: &mut Value,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, DecodeError> {
     let mut unknown = Vec::new();
     if let Some(metadata) = value.get_mut("metadata") {
         coerce_metadata(metadata, "metadata", &mut unknown)?;
@@ -32,7 +32,7 @@ pub(super) fn decode_custom_resource(
 ///
 /// # Errors
 /// The metadata of an embedded resource cannot be decoded.
-pub fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
+pub fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, DecodeError> {
     let mut unknown = Vec::new();
     prune_value(schema, value, "", &mut unknown)?;
     Ok(unknown)
@@ -43,7 +43,7 @@ fn coerce_metadata(
     metadata: &mut Value,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     let Some(schema) = super::find_named_type("meta.v1.ObjectMeta") else {
         return Ok(());
     };
@@ -56,7 +56,7 @@ fn prune_value(
     value: &mut Value,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     match (&schema.value_type, value) {
         (ValueType::Struct(value_type), Value::Object(map)) => {
             fields(value_type, map, path, false, unknown)
@@ -92,7 +92,7 @@ fn fields(
     path: &str,
     root: bool,
     unknown: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     let whole = root || value_type.embedded;
     map.retain(|name, value| match value_type.field(name) {
         Some(field) if whole && META.contains(&name.as_str()) => !drops_null(field, value),
@@ -112,13 +112,16 @@ fn fields(
             "metadata" if root => {}
             "metadata" if whole => {
                 let before = value.clone();
-                coerce_metadata(value, &here, unknown)
-                    .map_err(|why| FieldError::invalid(&*here, before, why).to_string())?;
+                coerce_metadata(value, &here, unknown).map_err(|error| {
+                    let error = FieldError::invalid(&*here, before, error.to_string());
+                    DecodeError::Embedded(error)
+                })?;
             }
             "apiVersion" | "kind" if whole => {
                 if !value.is_string() {
                     let bad = value.clone();
-                    return Err(FieldError::invalid(here, bad, "must be a string").to_string());
+                    let error = FieldError::invalid(here, bad, "must be a string");
+                    return Err(DecodeError::Embedded(error));
                 }
             }
             _ => prune_value(&field.schema, value, &here, unknown)?,

@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
-use super::{ValueType, time};
+use super::ValueType;
+use super::time::{self, ParseTimeError};
 use kueue_lab_quantity::Quantity;
 
 /// The zero value of a scalar as Go encodes it; `None` for lists, maps and structs.
@@ -104,11 +105,11 @@ pub(super) fn normalize_scalar(
 }
 
 fn normalize_time(
-    read: Result<Option<String>, String>,
+    read: Result<Option<String>, ParseTimeError>,
     value: &mut Value,
 ) -> Result<(), ScalarError> {
     *value = read
-        .map_err(ScalarError::Parse)?
+        .map_err(|error| ScalarError::Parse(error.to_string()))?
         .map_or(Value::Null, Value::String);
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::de::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::decode_limits::{MAX_DEPTH, MAX_VALUES, check_yaml, too_many_values};
+use super::decode_limits::{MAX_DEPTH, MAX_VALUES, TooManyValues, YamlError, check_yaml};
 
 /// Maximum number of strict decoding errors reported for one body.
 pub const MAX_STRICT_ERRORS: usize = 100;
@@ -22,11 +22,25 @@ pub struct ParsedBody {
     pub duplicates: Vec<String>,
 }
 
+/// Why a body is not parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseBodyError {
+    /// It is not JSON; the message of Go.
+    #[error("{0}")]
+    Json(String),
+    /// It has too many values.
+    #[error(transparent)]
+    TooManyValues(#[from] TooManyValues),
+    /// It is not YAML.
+    #[error("error converting YAML to JSON: {0}")]
+    Yaml(#[from] YamlError),
+}
+
 /// Parses a JSON body.
 ///
 /// # Errors
 /// The syntax error, worded as in Go.
-pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
+pub fn parse(body: &[u8]) -> Result<ParsedBody, ParseBodyError> {
     let mut duplicates = Vec::new();
     let mut left = MAX_VALUES;
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -40,8 +54,13 @@ pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
         .and_then(|v| reader.end().map(|()| v));
     match value {
         Ok(value) => Ok(ParsedBody { value, duplicates }),
-        Err(_) if left == 0 => Err(too_many_values()),
-        Err(e) => Err(kueue_lab_json::go_syntax_error(body).unwrap_or_else(|| e.to_string())),
+        Err(_) if left == 0 => Err(TooManyValues.into()),
+        Err(e) => {
+            let message = kueue_lab_json::go_syntax_error(body);
+            Err(ParseBodyError::Json(
+                message.unwrap_or_else(|| e.to_string()),
+            ))
+        }
     }
 }
 
@@ -49,14 +68,14 @@ pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
 /// regard to the type of the field: `name: n` is a boolean.
 ///
 /// # Errors
-/// The error text of the parser.
-pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
+/// It is neither.
+pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, ParseBodyError> {
     if body.trim_ascii_start().starts_with(b"{")
         && let Ok(parsed) = parse(body)
     {
         return Ok(parsed);
     }
-    let value = yaml_to_json(body).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
+    let value = yaml_to_json(body)?;
     Ok(ParsedBody {
         value,
         duplicates: Vec::new(),
@@ -64,7 +83,7 @@ pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
 }
 
 /// The first document of YAML.
-fn yaml_to_json(body: &[u8]) -> Result<Value, String> {
+fn yaml_to_json(body: &[u8]) -> Result<Value, YamlError> {
     check_yaml(body)?;
     let limits = Limits {
         bytes: body.len(),
@@ -75,8 +94,11 @@ fn yaml_to_json(body: &[u8]) -> Result<Value, String> {
         Ok(documents) => Ok(documents.first().map_or(Value::Null, Node::to_json)),
         // serde_yaml words syntax errors as libyaml, from which Go's parser comes.
         Err(problem) => Err(match serde_yaml::from_slice::<IgnoredAny>(body) {
-            Err(error) => format!("yaml: {error}"),
-            Ok(_) => format!("yaml: line {}: {}", problem.at.line, problem.message),
+            Err(error) => YamlError::Syntax(error.to_string()),
+            Ok(_) => YamlError::Value {
+                line: problem.at.line,
+                message: problem.message,
+            },
         }),
     }
 }
@@ -120,7 +142,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         *self.left = self.left.saturating_sub(1);
         if *self.left == 0 {
-            return Err(D::Error::custom(too_many_values()));
+            return Err(D::Error::custom(TooManyValues));
         }
         deserializer.deserialize_any(self)
     }
@@ -228,7 +250,7 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_go() {
-        let text = |s: &str| parse(s.as_bytes()).unwrap_err();
+        let text = |s: &str| parse(s.as_bytes()).unwrap_err().to_string();
         assert_eq!(text("{"), "unexpected end of JSON input");
         assert_eq!(text(""), "unexpected end of JSON input");
         assert_eq!(
@@ -267,12 +289,12 @@ mod tests {
         );
         assert_eq!(value("a: 1\n---\nb: 2\n"), json!({"a": 1}));
         assert_eq!(value("# no content\n"), Value::Null);
-        let error = parse_yaml(b"a: [1\nb: 2\n").unwrap_err();
+        let error = parse_yaml(b"a: [1\nb: 2\n").unwrap_err().to_string();
         assert!(
             error.starts_with("error converting YAML to JSON: yaml: "),
             "{error}"
         );
-        let error = parse_yaml(b"a: .inf\n").unwrap_err();
+        let error = parse_yaml(b"a: .inf\n").unwrap_err().to_string();
         assert!(error.contains("line 1: .inf is not a number"), "{error}");
     }
 

@@ -11,6 +11,25 @@ use super::table_column::TableColumn;
 use crate::schema::Schema;
 use kueue_lab_field::FieldError;
 
+/// A field label that field selectors do not support.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldLabelError {
+    /// The kind has only the fields of all kinds.
+    #[error("{0:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")]
+    OnlyMetadata(String),
+    /// The kind does not have this one.
+    #[error("field label not supported: {0}")]
+    NotSupported(String),
+    /// As [`Self::NotSupported`], with the kind.
+    #[error("field label {label:?} not supported for {kind}")]
+    NotSupportedFor {
+        /// The field label.
+        label: String,
+        /// The kind.
+        kind: &'static str,
+    },
+}
+
 /// The kind-specific part of create, update and table output. Defaults of the methods fit kinds
 /// without special behaviour.
 ///
@@ -112,13 +131,11 @@ pub trait Strategy: Send + Sync {
     /// Validates that field selectors support `path`.
     ///
     /// # Errors
-    /// The message that the field label is not supported.
-    fn check_selectable_field(&self, path: &str) -> Result<(), String> {
+    /// They do not.
+    fn check_selectable_field(&self, path: &str) -> Result<(), FieldLabelError> {
         match path {
             "metadata.name" | "metadata.namespace" => Ok(()),
-            other => Err(format!(
-                "{other:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-            )),
+            other => Err(FieldLabelError::OnlyMetadata(other.to_owned())),
         }
     }
 

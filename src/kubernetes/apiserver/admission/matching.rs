@@ -8,7 +8,7 @@ use crate::auth::user::User;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 pub(crate) use kueue_lab_apiextensions::cel::activation::{
-    Activation, EvaluationResult, OutOfBudget,
+    Activation, EvaluationResult, ExpressionError, OutOfBudget,
 };
 pub(crate) use kueue_lab_apiextensions::cel::authorizer::Authorizer;
 use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
@@ -155,7 +155,7 @@ impl AdmissionAttributes<'_> {
         &self,
         conditions: &[Value],
         names: &Activation,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, MatchConditionsError> {
         if conditions.is_empty() {
             return Ok(true);
         }
@@ -163,21 +163,43 @@ impl AdmissionAttributes<'_> {
     }
 }
 
-fn evaluate_match_conditions(conditions: &[Value], names: &Activation) -> Result<bool, String> {
+/// Why match conditions have no result.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum MatchConditionsError {
+    /// They cost too much.
+    #[error("{OUT_OF_BUDGET}")]
+    OutOfBudget,
+    /// The conditions that cannot be evaluated.
+    #[error("{}", aggregate(.0))]
+    Evaluation(Vec<ExpressionError>),
+}
+
+/// One error as it is, several as Go's aggregate prints them.
+fn aggregate(errors: &[ExpressionError]) -> String {
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    match texts.as_slice() {
+        [one] => one.clone(),
+        all => format!("[{}]", all.join(", ")),
+    }
+}
+
+fn evaluate_match_conditions(
+    conditions: &[Value],
+    names: &Activation,
+) -> Result<bool, MatchConditionsError> {
     let mut errors = Vec::new();
     let mut budget = CostBudget::match_conditions();
     for condition in conditions {
         let outcome = names.evaluate(condition.text("/expression"), &mut budget);
-        match outcome.map_err(|OutOfBudget| OUT_OF_BUDGET.to_owned())? {
+        match outcome.map_err(|OutOfBudget| MatchConditionsError::OutOfBudget)? {
             Ok(EvaluationResult::Bool(true)) => {}
             Ok(_) => return Ok(false),
             Err(error) => errors.push(error),
         }
     }
-    match errors.as_slice() {
-        [] => Ok(true),
-        [one] => Err(one.clone()),
-        all => Err(format!("[{}]", all.join(", "))),
+    match errors.is_empty() {
+        true => Ok(true),
+        false => Err(MatchConditionsError::Evaluation(errors)),
     }
 }
 

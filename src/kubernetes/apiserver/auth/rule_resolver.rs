@@ -71,7 +71,7 @@ pub(crate) fn visit_rules_for(
         let role = match role_reference(reader, &binding["roleRef"], namespace) {
             Ok(role) => role,
             Err(error) => {
-                errors.push(error);
+                errors.push(error.to_string());
                 continue;
             }
         };
@@ -103,22 +103,41 @@ pub(crate) fn rules_for(
     (rules, errors)
 }
 
+/// A `roleRef` without a role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RoleReferenceError {
+    /// The kind is not that of a role.
+    #[error("unsupported role reference kind: {0:?}")]
+    Kind(String),
+    /// The role does not exist.
+    #[error("{resource}.{group} {name:?} not found", group = GROUP)]
+    NotFound {
+        /// The kind of the role.
+        resource: &'static str,
+        /// The role.
+        name: String,
+    },
+}
+
 /// The role of a `roleRef`.
 ///
 /// # Errors
-/// The message of the error that it does not exist.
+/// It does not exist.
 pub(crate) fn role_reference(
     reader: &dyn ObjectReader,
     role_ref: &Value,
     namespace: &str,
-) -> Result<std::sync::Arc<Value>, String> {
+) -> Result<std::sync::Arc<Value>, RoleReferenceError> {
     let name = text(role_ref, "name");
     let (role, resource) = match text(role_ref, "kind") {
         "ClusterRole" => (reader.get(GROUP, "clusterroles", "", name), "clusterrole"),
         "Role" => (reader.get(GROUP, "roles", namespace, name), "role"),
-        kind => return Err(format!("unsupported role reference kind: {kind:?}")),
+        kind => return Err(RoleReferenceError::Kind(kind.to_owned())),
     };
-    role.ok_or_else(|| format!("{resource}.{GROUP} {name:?} not found"))
+    role.ok_or_else(|| RoleReferenceError::NotFound {
+        resource,
+        name: name.to_owned(),
+    })
 }
 
 fn applies_to_user(subject: &Value, user: &User, namespace: &str) -> bool {

@@ -173,7 +173,7 @@ impl VersionConverter<'_> {
         let converted =
             self.webhooks
                 .convert(&self.stored(), webhook, kind, objects, api_version, &uid);
-        converted.map_err(ApiError::internal)
+        converted.map_err(|error| ApiError::internal(error.to_string()))
     }
 
     /// The conversion webhook of a custom resource, if its definition has one.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::registry::object_reader::ObjectReader;
-use crate::service_client::client_manager::ClientManager;
+use crate::service_client::client_manager::{ClientManager, WebhookCallError};
 use crate::service_client::webhook_target::WebhookTarget;
 use kueue_lab_apimachinery::schema::go_format::go_type;
 use kueue_lab_json::ValueExt;
@@ -23,7 +23,70 @@ const TIMEOUT: u64 = 30;
 struct ConversionCall {
     target: WebhookTarget,
     review: Value,
-    response: SyncSender<Result<Value, String>>,
+    response: SyncSender<Result<Value, WebhookCallError>>,
+}
+
+/// A conversion that a webhook has not done, in the wording of the API server. `webhook` names it by what it
+/// converts.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WebhookConversionError {
+    /// The call fails.
+    #[error("{webhook} failed: {source}")]
+    Call {
+        /// The webhook.
+        webhook: String,
+        /// Why.
+        source: Box<CallError>,
+    },
+    /// The response is not valid, or a failure.
+    #[error("{webhook} failed: {reason}")]
+    Response {
+        /// The webhook.
+        webhook: String,
+        /// Why.
+        reason: String,
+    },
+    /// The response has another number of objects.
+    #[error("{webhook} returned {got} objects, expected {expected}")]
+    Count {
+        /// The webhook.
+        webhook: String,
+        /// Their number.
+        got: usize,
+        /// The expected number.
+        expected: usize,
+    },
+    /// An object is not the converted one.
+    #[error("{webhook} returned invalid converted object at index {index}: {reason}")]
+    Object {
+        /// The webhook.
+        webhook: String,
+        /// The index of the object.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
+    /// The metadata of an object is not valid.
+    #[error("{webhook} returned invalid metadata in object at index {index}: {reason}")]
+    Metadata {
+        /// The webhook.
+        webhook: String,
+        /// The index of the object.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A failed call of a conversion webhook.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The webhook does not answer.
+    #[error(transparent)]
+    Webhook(#[from] WebhookCallError),
+    /// There is no thread to call it.
+    #[error("the thread that calls webhooks has ended")]
+    ThreadEnded,
 }
 
 /// Sends conversion calls to the webhook thread.
@@ -38,7 +101,7 @@ impl WebhookConverter {
     /// of a list. Objects of that apiVersion are not sent.
     ///
     /// # Errors
-    /// The message of the failed conversion, in the wording of the API server.
+    /// The conversion fails.
     pub(crate) fn convert(
         &self,
         reader: &dyn ObjectReader,
@@ -47,7 +110,7 @@ impl WebhookConverter {
         objects: &mut [Value],
         to: &str,
         uid: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), WebhookConversionError> {
         let mut objects_to_convert: Vec<&mut Value> = objects
             .iter_mut()
             .filter(|o| o.text("/apiVersion") != to)
@@ -55,7 +118,7 @@ impl WebhookConverter {
         let Some(first) = objects_to_convert.first() else {
             return Ok(());
         };
-        let what = format!(
+        let name = format!(
             "conversion webhook for {}, Kind={kind}",
             first.text("/apiVersion")
         );
@@ -67,46 +130,56 @@ impl WebhookConverter {
         });
         let response = self
             .call(WebhookTarget::of(config, reader), review)
-            .map_err(|reason| {
-                let reason = reason
-                    .strip_prefix("failed to call webhook: ")
-                    .unwrap_or(&reason);
-                format!("{what} failed: {reason}")
+            .map_err(|source| WebhookConversionError::Call {
+                webhook: name.clone(),
+                source: Box::new(source),
             })?;
-        let converted = converted_objects(&response, version, uid)
-            .map_err(|reason| format!("{what} failed: {reason}"))?;
+        let converted = converted_objects(&response, version, uid).map_err(|reason| {
+            let webhook = name.clone();
+            WebhookConversionError::Response { webhook, reason }
+        })?;
         if converted.len() != objects_to_convert.len() {
             let (got, expected) = (converted.len(), objects_to_convert.len());
-            return Err(format!(
-                "{what} returned {got} objects, expected {expected}"
-            ));
+            return Err(WebhookConversionError::Count {
+                webhook: name,
+                got,
+                expected,
+            });
         }
-        for (i, (object, converted)) in objects_to_convert.iter_mut().zip(converted).enumerate() {
-            let invalid = |reason: String| {
-                format!("{what} returned invalid converted object at index {i}: {reason}")
+        let converted = objects_to_convert.iter_mut().zip(converted).enumerate();
+        for (index, (object, converted)) in converted {
+            let invalid = |reason| WebhookConversionError::Object {
+                webhook: name.clone(),
+                index,
+                reason,
             };
             check_group_version_kind(object, converted, to).map_err(invalid)?;
             check_identity(object, converted).map_err(invalid)?;
-            **object = restore_object_meta(object, converted.clone()).map_err(|reason| {
-                format!("{what} returned invalid metadata in object at index {i}: {reason}")
+            let restored = restore_object_meta(object, converted.clone());
+            **object = restored.map_err(|reason| WebhookConversionError::Metadata {
+                webhook: name.clone(),
+                index,
+                reason,
             })?;
         }
         Ok(())
     }
 
-    fn call(&self, target: WebhookTarget, review: Value) -> Result<Value, String> {
+    fn call(&self, target: WebhookTarget, review: Value) -> Result<Value, CallError> {
         let (sender, receiver) = sync_channel(1);
         let call = ConversionCall {
             target,
             review,
             response: sender,
         };
-        let thread_ended = || "the thread that calls webhooks has ended".to_owned();
         let calls = self.calls.get_or_init(start);
-        calls.send(call).map_err(|_| thread_ended())?;
+        calls.send(call).map_err(|_| CallError::ThreadEnded)?;
         // The thread enforces the call timeout; the longer timeout detects a failed thread.
         let timeout = Duration::from_secs(TIMEOUT + 5);
-        let wait = || receiver.recv_timeout(timeout).map_err(|_| thread_ended())?;
+        let wait = || match receiver.recv_timeout(timeout) {
+            Ok(response) => Ok(response?),
+            Err(_) => Err(CallError::ThreadEnded),
+        };
         kueue_lab_blocking::wait(wait)
     }
 }

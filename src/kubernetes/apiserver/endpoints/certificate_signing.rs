@@ -18,10 +18,36 @@ const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The shortest validity.
 const MIN_DURATION: Duration = Duration::from_secs(10 * 60);
 
+/// The reason for which a signer does not sign a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SignerError {
+    /// A usage that clients do not have.
+    #[error("invalid usage for client certificate: {0}")]
+    InvalidUsage(String),
+    /// The request is not for a client.
+    #[error("missing required usage for client certificate: client auth")]
+    NoClientAuth,
+    /// Alternative names of this kind.
+    #[error("{0} subjectAltNames are not allowed")]
+    AlternativeName(&'static str),
+    /// No alternative name.
+    #[error("DNS or IP subjectAltName is required")]
+    NoAlternativeName,
+    /// The organization is not that of nodes.
+    #[error("subject organization is not system:nodes")]
+    Organization,
+    /// The name is not that of a node.
+    #[error("subject common name does not begin with system:node:")]
+    CommonName,
+    /// Other usages than these.
+    #[error("usages did not match [{0}]")]
+    Usages(String),
+}
+
 /// A signer: its name, and the reason for which it does not sign a request with these usages.
 type Signer = (
     &'static str,
-    fn(&CertificateRequest, &[&str]) -> Result<(), String>,
+    fn(&CertificateRequest, &[&str]) -> Result<(), SignerError>,
 );
 
 const SIGNERS: [Signer; 4] = [
@@ -83,7 +109,7 @@ fn certificate(
     let unreadable = |why: &str| format!("unable to parse csr {:?}: {why}", object.name());
     let text = object.text("/spec/request");
     let request = CertificateRequest::parse(text).map_err(unreadable)?;
-    validate(&request, &usages)?;
+    validate(&request, &usages).map_err(|error| error.to_string())?;
     let request = STANDARD
         .decode(text)
         .ok()
@@ -110,14 +136,14 @@ pub(super) fn usages(object: &Value) -> Vec<&str> {
 }
 
 /// A client may be in every group that admission allows.
-fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result<(), SignerError> {
     let optional = ["digital signature", "key encipherment"];
     let invalid = |u: &&&str| **u != "client auth" && !optional.contains(*u);
     if let Some(usage) = usages.iter().find(invalid) {
-        return Err(format!("invalid usage for client certificate: {usage}"));
+        return Err(SignerError::InvalidUsage((*usage).to_owned()));
     }
     if !usages.contains(&"client auth") {
-        return Err("missing required usage for client certificate: client auth".into());
+        return Err(SignerError::NoClientAuth);
     }
     Ok(())
 }
@@ -126,7 +152,7 @@ fn validate_api_server_client(_: &CertificateRequest, usages: &[&str]) -> Result
 pub(super) fn validate_kubelet_client(
     request: &CertificateRequest,
     usages: &[&str],
-) -> Result<(), String> {
+) -> Result<(), SignerError> {
     validate_node_organization(request)?;
     let names = [
         (request.has_dns_name, "DNS"),
@@ -135,45 +161,48 @@ pub(super) fn validate_kubelet_client(
         (request.has_uri, "URI"),
     ];
     if let Some((_, kind)) = names.iter().find(|(is_requested, _)| *is_requested) {
-        return Err(format!("{kind} subjectAltNames are not allowed"));
+        return Err(SignerError::AlternativeName(kind));
     }
     validate_node_name(request)?;
     validate_usages(usages, "client auth")
 }
 
 /// The serving certificate of a kubelet: for the names of a node.
-fn validate_kubelet_serving(request: &CertificateRequest, usages: &[&str]) -> Result<(), String> {
+fn validate_kubelet_serving(
+    request: &CertificateRequest,
+    usages: &[&str],
+) -> Result<(), SignerError> {
     validate_node_organization(request)?;
     if !request.has_dns_name && !request.has_ip_address {
-        return Err("DNS or IP subjectAltName is required".into());
+        return Err(SignerError::NoAlternativeName);
     }
     let names = [
         (request.has_email_address, "Email"),
         (request.has_uri, "URI"),
     ];
     if let Some((_, kind)) = names.iter().find(|(is_requested, _)| *is_requested) {
-        return Err(format!("{kind} subjectAltNames are not allowed"));
+        return Err(SignerError::AlternativeName(kind));
     }
     validate_usages(usages, "server auth")?;
     validate_node_name(request)
 }
 
-fn validate_node_organization(request: &CertificateRequest) -> Result<(), String> {
+fn validate_node_organization(request: &CertificateRequest) -> Result<(), SignerError> {
     match request.organizations.as_slice() {
         [only] if only == "system:nodes" => Ok(()),
-        _ => Err("subject organization is not system:nodes".into()),
+        _ => Err(SignerError::Organization),
     }
 }
 
-fn validate_node_name(request: &CertificateRequest) -> Result<(), String> {
+fn validate_node_name(request: &CertificateRequest) -> Result<(), SignerError> {
     if request.common_name.starts_with("system:node:") {
         return Ok(());
     }
-    Err("subject common name does not begin with system:node:".into())
+    Err(SignerError::CommonName)
 }
 
 /// A kubelet's usages: a signature, `purpose`, and for RSA keys encipherment.
-fn validate_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
+fn validate_usages(usages: &[&str], purpose: &str) -> Result<(), SignerError> {
     let mut required = [purpose, "digital signature", "key encipherment"];
     let is_required = |usage: &&str| required.contains(usage);
     let has = |usage: &str| usages.contains(&usage);
@@ -181,7 +210,7 @@ fn validate_usages(usages: &[&str], purpose: &str) -> Result<(), String> {
         return Ok(());
     }
     required.sort_unstable();
-    Err(format!("usages did not match [{}]", required.join(" ")))
+    Err(SignerError::Usages(required.join(" ")))
 }
 
 #[cfg(test)]
@@ -201,11 +230,13 @@ mod tests {
         let validate = |usages: &[&str]| validate_api_server_client(&node_request(), usages);
         assert_eq!(validate(&["client auth", "digital signature"]), Ok(()));
         assert_eq!(
-            validate(&["client auth", "server auth"]).unwrap_err(),
+            validate(&["client auth", "server auth"])
+                .unwrap_err()
+                .to_string(),
             "invalid usage for client certificate: server auth"
         );
         assert_eq!(
-            validate(&["digital signature"]).unwrap_err(),
+            validate(&["digital signature"]).unwrap_err().to_string(),
             "missing required usage for client certificate: client auth"
         );
     }
@@ -218,21 +249,23 @@ mod tests {
         let mut masters = node_request();
         masters.organizations.push("system:masters".into());
         let wrong = "subject organization is not system:nodes";
-        assert_eq!(validate(&masters).unwrap_err(), wrong);
+        assert_eq!(validate(&masters).unwrap_err().to_string(), wrong);
         let user = CertificateRequest {
             common_name: "ann".into(),
             ..node_request()
         };
         let wrong = "subject common name does not begin with system:node:";
-        assert_eq!(validate(&user).unwrap_err(), wrong);
+        assert_eq!(validate(&user).unwrap_err().to_string(), wrong);
         let named = CertificateRequest {
             has_ip_address: true,
             ..node_request()
         };
         let wrong = "IP subjectAltNames are not allowed";
-        assert_eq!(validate(&named).unwrap_err(), wrong);
+        assert_eq!(validate(&named).unwrap_err().to_string(), wrong);
         assert_eq!(
-            validate_kubelet_client(&node_request(), &["client auth"]).unwrap_err(),
+            validate_kubelet_client(&node_request(), &["client auth"])
+                .unwrap_err()
+                .to_string(),
             "usages did not match [client auth digital signature key encipherment]"
         );
 
@@ -240,6 +273,6 @@ mod tests {
         assert_eq!(validate_kubelet_serving(&named, &usages), Ok(()));
         let wrong = "DNS or IP subjectAltName is required";
         let unnamed = validate_kubelet_serving(&node_request(), &usages);
-        assert_eq!(unnamed.unwrap_err(), wrong);
+        assert_eq!(unnamed.unwrap_err().to_string(), wrong);
     }
 }

@@ -31,7 +31,7 @@ impl DeleteOptions {
         let value: Value = match call.content_type() {
             "application/yaml" => {
                 strict_json::parse_yaml(body)
-                    .map_err(ApiError::bad_request)?
+                    .map_err(|e| ApiError::bad_request(e.to_string()))?
                     .value
             }
             protobuf::MEDIA_TYPE => {
@@ -39,7 +39,7 @@ impl DeleteOptions {
             }
             _ => {
                 strict_json::parse(body)
-                    .map_err(ApiError::bad_request)?
+                    .map_err(|e| ApiError::bad_request(e.to_string()))?
                     .value
             }
         };

@@ -93,7 +93,8 @@ fn load_object(
         ));
     };
     if let Some(schema) = served.schema() {
-        let unknown = decode(&schema, &mut object, DecodeSource::Json)?;
+        let unknown = decode(&schema, &mut object, DecodeSource::Json);
+        let unknown = unknown.map_err(|error| error.to_string())?;
         match (unknown.first(), unknown_fields) {
             (Some(field), UnknownFields::Strict) => {
                 return Err(format!("unknown field {field:?}; correct or remove it"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::configured_admission::ConfiguredAdmission;
-use crate::admission::policies::policy_environment::PolicyEnvironment;
+use crate::admission::policies::policy_environment::{ParamsError, PolicyEnvironment};
 use crate::admission::webhooks::dispatcher::VersionedAttributes;
 use crate::registry::object_reader::ObjectReader;
 use kueue_lab_apiextensions::cel::activation::Activation;
@@ -37,7 +37,7 @@ impl PolicyEnvironment for PolicyInput<'_> {
         Ok(case.activation())
     }
 
-    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String> {
+    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, ParamsError> {
         let (api_version, wanted) = (kind.text("/apiVersion"), kind.text("/kind"));
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let groups = self.admission.table.group(group);
@@ -46,26 +46,17 @@ impl PolicyEnvironment for PolicyInput<'_> {
             .into_iter()
             .flat_map(|v| &v.resources);
         let Some(served) = resources.into_iter().find(|s| &*s.kind.kind == wanted) else {
-            return Err(format!(
-                "failed to find resource referenced by paramKind: '{group}/{version}, Kind={wanted}'"
-            ));
+            return Err(ParamsError::KindNotFound {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                kind: wanted.to_owned(),
+            });
         };
         let own_namespace = self.admission.request.namespace;
         let namespace = match (served.kind.namespaced, reference.text("/namespace")) {
             (false, "") => "",
-            (false, _) => {
-                return Err(
-                    "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-                        .into(),
-                );
-            }
-            (true, "") if own_namespace.is_empty() => {
-                return Err(
-                    "cannot use namespaced paramRef in policy binding that matches \
-                            cluster-scoped resources"
-                        .into(),
-                );
-            }
+            (false, _) => return Err(ParamsError::NamespaceProvided),
+            (true, "") if own_namespace.is_empty() => return Err(ParamsError::NoNamespace),
             (true, "") => own_namespace,
             (true, given) => given,
         };

@@ -74,7 +74,9 @@ fn decode_body(
         "" | "application/json" => strict_json::parse(body).map_err(|e| {
             unrecognized(format!("couldn't get version/kind; json parse error: {e}"))
         })?,
-        "application/yaml" => strict_json::parse_yaml(body).map_err(unrecognized)?,
+        "application/yaml" => {
+            strict_json::parse_yaml(body).map_err(|e| unrecognized(e.to_string()))?
+        }
         protobuf::MEDIA_TYPE => ParsedBody {
             value: protobuf::decode(body).map_err(|e| unrecognized(e.to_string()))?,
             duplicates: Vec::new(),
@@ -100,8 +102,8 @@ fn decode_body(
         .map(|path| format!("duplicate field {path:?}"))
         .collect();
     if let Some(schema) = expected.schema {
-        let unknown =
-            decode(schema, &mut parsed.value, DecodeSource::Json).map_err(&cannot_be_handled)?;
+        let unknown = decode(schema, &mut parsed.value, DecodeSource::Json);
+        let unknown = unknown.map_err(|error| cannot_be_handled(error.to_string()))?;
         errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     }
     match validation {

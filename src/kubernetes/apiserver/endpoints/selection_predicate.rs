@@ -29,7 +29,7 @@ impl SelectionPredicate {
                 .kind
                 .strategy
                 .check_selectable_field(&term.field)
-                .map_err(ApiError::bad_request)?;
+                .map_err(|error| ApiError::bad_request(error.to_string()))?;
         }
         if !call.path.name.is_empty() {
             fields = with_name(fields, &call.path.name)?;

@@ -1,6 +1,7 @@
 //! HTTPS clients of webhooks and extension API servers, cached by address and TLS configuration.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use super::dial_error::request_error;
 use super::server_response::generic_server_response;
-use super::webhook_target::WebhookTarget;
+use super::webhook_target::{ServerError, WebhookTarget};
 
 /// The maximum response size: a patch may be as large as an encoded object.
 const RESPONSE_LIMIT: usize = 8 << 20;
@@ -57,6 +58,71 @@ impl ServerAddress {
     }
 }
 
+/// A request that a server does not answer, in the words of Go's `net/http`.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    /// The address of the server is not a URL.
+    #[error(transparent)]
+    Base(#[from] http::uri::InvalidUri),
+    /// The certificates that sign that of the server cannot be read; the message of the decoder.
+    #[error("unable to load root certificates: {0}")]
+    RootCertificates(String),
+    /// The request cannot be built.
+    #[error(transparent)]
+    Request(#[from] http::Error),
+    /// The server cannot be reached or verified.
+    #[error("{}", request_error(source, authority))]
+    Client {
+        /// Why.
+        source: kube::Error,
+        /// Host and port of the server.
+        authority: String,
+    },
+}
+
+/// A failed call of a webhook.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WebhookCallError {
+    /// The server does not answer.
+    #[error("Post \"{url}?timeout={timeout}s\": {source}")]
+    Post {
+        /// The URL.
+        url: String,
+        /// The timeout in seconds.
+        timeout: u64,
+        /// Why.
+        source: PostError,
+    },
+    /// The answer is an error; its message.
+    #[error("{0}")]
+    Status(String),
+    /// The answer is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// Why a server does not answer to a call.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PostError {
+    /// The server is not known.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The request is not sent.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The answer cannot be read.
+    #[error("{}", request_error(&**source, authority))]
+    Body {
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+        /// Host and port of the server.
+        authority: String,
+    },
+    /// The server does not answer in time.
+    #[error("context deadline exceeded")]
+    Timeout,
+}
+
 /// Cached clients.
 #[derive(Default)]
 pub(crate) struct ClientManager {
@@ -73,21 +139,22 @@ impl ClientManager {
         target: &WebhookTarget,
         review: &Value,
         timeout: u64,
-    ) -> Result<Value, String> {
-        let post = |reason: String| {
-            let url = target.url();
-            format!("Post \"{url}?timeout={timeout}s\": {reason}")
+    ) -> Result<Value, WebhookCallError> {
+        let post = |source: PostError| WebhookCallError::Post {
+            url: target.url().to_owned(),
+            timeout,
+            source,
         };
-        let failed = |reason: String| format!("failed to call webhook: {}", post(reason));
-        let server = target.server().map_err(failed)?;
+        let server = target.server().map_err(|error| post(error.into()))?;
         let path = format!("{}?timeout={timeout}s", target.path());
         let request = Request::post(path)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
             .body(Body::from(review.to_string().into_bytes()))
-            .map_err(|e| failed(e.to_string()))?;
+            .map_err(|error| post(SendError::from(error).into()))?;
         let call = async {
-            let response = self.send(server, request).await.map_err(post)?;
+            let response = self.send(server, request).await;
+            let response = response.map_err(|error| post(error.into()))?;
             let status = response.status();
             let content_type = response.headers().get(CONTENT_TYPE);
             let content_type = content_type
@@ -95,42 +162,45 @@ impl ClientManager {
                 .unwrap_or_default();
             let is_text = content_type.is_empty() || content_type.starts_with("text/");
             let body = Limited::new(response.into_body(), RESPONSE_LIMIT).collect();
-            let body = body
-                .await
-                .map_err(|e| post(request_error(&*e, server.authority())))?;
+            let body = body.await.map_err(|source| {
+                let authority = server.authority().to_owned();
+                post(PostError::Body { source, authority })
+            })?;
             let body = body.to_bytes();
             if !status.is_success() {
                 let text = is_text.then_some(&*body);
-                return Err(generic_server_response(status, text));
+                let message = generic_server_response(status, text);
+                return Err(WebhookCallError::Status(message));
             }
-            serde_json::from_slice(&body).map_err(|e| e.to_string())
+            Ok(serde_json::from_slice(&body)?)
         };
         let response = tokio::time::timeout(Duration::from_secs(timeout), call).await;
-        response
-            .unwrap_or_else(|_| Err(post("context deadline exceeded".into())))
-            .map_err(|reason| format!("failed to call webhook: {reason}"))
+        response.unwrap_or_else(|_| Err(post(PostError::Timeout)))
     }
 
     /// Sends a request, whose URI is a path, and returns the response when its headers have
     /// arrived.
     ///
     /// # Errors
-    /// The server cannot be reached or verified, in the words of Go's `net/http`.
+    /// The server cannot be reached or verified.
     pub(crate) async fn send(
         &self,
         server: &ServerAddress,
         request: Request<Body>,
-    ) -> Result<Response<Body>, String> {
+    ) -> Result<Response<Body>, SendError> {
         let client = self.client(server)?;
         let sent = client.send(request).await;
-        sent.map_err(|error| request_error(&error, server.authority()))
+        sent.map_err(|source| SendError::Client {
+            source,
+            authority: server.authority().to_owned(),
+        })
     }
 
-    fn client(&self, server: &ServerAddress) -> Result<Client, String> {
+    fn client(&self, server: &ServerAddress) -> Result<Client, SendError> {
         if let Some(client) = self.clients.lock().get(server) {
             return Ok(client.clone());
         }
-        let root: Uri = server.base.parse().map_err(|e| format!("{e}"))?;
+        let root: Uri = server.base.parse()?;
         let mut config = Config::new(root);
         // The caller handles a failure.
         config.default_retry = false;
@@ -143,8 +213,10 @@ impl ClientManager {
             config.auth_info.client_certificate_data = Some(STANDARD.encode(&identity.certificate));
             config.auth_info.client_key_data = Some(STANDARD.encode(&identity.key).into());
         }
-        let client =
-            kueue_lab_host::client(config).map_err(|e| request_error(&e, server.authority()))?;
+        let client = kueue_lab_host::client(config).map_err(|source| SendError::Client {
+            source,
+            authority: server.authority().to_owned(),
+        })?;
         let mut clients = self.clients.lock();
         if clients.len() >= MAX_CLIENTS {
             clients.clear();
@@ -155,10 +227,13 @@ impl ClientManager {
 }
 
 /// The DER certificates of a `caBundle`.
-fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, String> {
-    let wrong = |reason: String| format!("unable to load root certificates: {reason}");
-    let pem = STANDARD.decode(bundle).map_err(|e| wrong(e.to_string()))?;
+fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, SendError> {
+    let pem = STANDARD.decode(bundle);
+    let pem = pem.map_err(|error| SendError::RootCertificates(error.to_string()))?;
     CertificateDer::pem_slice_iter(&pem)
-        .map(|c| c.map(|c| c.to_vec()).map_err(|e| wrong(e.to_string())))
+        .map(|certificate| match certificate {
+            Ok(certificate) => Ok(certificate.to_vec()),
+            Err(error) => Err(SendError::RootCertificates(error.to_string())),
+        })
         .collect()
 }

@@ -5,9 +5,23 @@ use serde_json::Value;
 
 use super::client_manager::ServerAddress;
 use super::dial_error::connection_refused;
-use super::service_resolver::ServiceReference;
+use super::service_resolver::{ResolveError, ServiceReference};
 use crate::registry::object_reader::ObjectReader;
 use kueue_lab_json::ValueExt;
+
+/// Why the server of a webhook cannot be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ServerError {
+    /// The Service has no endpoint.
+    #[error(transparent)]
+    Service(#[from] ResolveError),
+    /// The endpoint, a pod, does not listen.
+    #[error("{}", connection_refused(.0))]
+    Refused(String),
+    /// The URL is not valid; the message of its parser.
+    #[error("{0}")]
+    Url(String),
+}
 
 /// The server of a webhook.
 #[derive(Debug)]
@@ -17,7 +31,7 @@ pub(crate) struct WebhookTarget {
     /// The path of the URL.
     path: String,
     /// The server, or why it cannot be reached.
-    server: Result<ServerAddress, String>,
+    server: Result<ServerAddress, ServerError>,
 }
 
 impl WebhookTarget {
@@ -36,9 +50,9 @@ impl WebhookTarget {
             path => path,
         };
         let server = match service.resolve(reader) {
-            Err(reason) => Err(reason.to_string()),
+            Err(error) => Err(ServerError::Service(error)),
             Ok(endpoint) if endpoint.is_pod => {
-                Err(connection_refused(&endpoint.address.to_string()))
+                Err(ServerError::Refused(endpoint.address.to_string()))
             }
             Ok(endpoint) => Ok(ServerAddress {
                 base: format!("https://{}", endpoint.address),
@@ -59,7 +73,7 @@ impl WebhookTarget {
         let parsed: Result<Uri, _> = url.parse();
         let path = parsed.as_ref().map_or("/", |uri| uri.path()).to_owned();
         let server = match &parsed {
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(ServerError::Url(error.to_string())),
             Ok(uri) => Ok(ServerAddress {
                 base: format!(
                     "{}://{}",
@@ -91,7 +105,7 @@ impl WebhookTarget {
     ///
     /// # Errors
     /// The error of a target that cannot be reached.
-    pub(super) fn server(&self) -> Result<&ServerAddress, String> {
+    pub(super) fn server(&self) -> Result<&ServerAddress, ServerError> {
         self.server.as_ref().map_err(Clone::clone)
     }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+use super::allocation_error::AllocationError;
 use super::allocator::{ClaimToAllocate, SelectedDevice};
 use super::consumable_capacity::{consumed_capacity, is_shared};
 use super::device_selection::Alternative;
@@ -22,7 +23,7 @@ impl ClaimToAllocate<'_> {
     pub(super) fn allocation_result(
         &self,
         chosen: &[SelectedDevice<'_>],
-    ) -> Result<AllocationResult, String> {
+    ) -> Result<AllocationResult, AllocationError> {
         let results = chosen.iter().map(|chosen| {
             let wanted = &self.requests[chosen.request].alternatives[chosen.alternative];
             let (id, device) = (&chosen.device.id, chosen.device.device);
@@ -51,9 +52,9 @@ impl ClaimToAllocate<'_> {
                 results: Some(results.collect()),
                 config: (!config.is_empty()).then_some(config),
             }),
-            node_selector: node_selector(chosen, self.node).map_err(|error| {
-                let name = ObjectKey::of(self.claim).name;
-                format!("create NodeSelector for claim {name}: {error}")
+            node_selector: node_selector(chosen, self.node).map_err(|terms| {
+                let claim = ObjectKey::of(self.claim).name;
+                AllocationError::NodeSelectorTerms { claim, terms }
             })?,
             ..AllocationResult::default()
         })
@@ -119,10 +120,10 @@ impl ClaimToAllocate<'_> {
 }
 
 /// The nodes on which all devices are available; `None` for all nodes.
-fn node_selector(
-    chosen: &[SelectedDevice<'_>],
-    node: &str,
-) -> Result<Option<NodeSelector>, String> {
+///
+/// # Errors
+/// The number of terms of a node selector that has several.
+fn node_selector(chosen: &[SelectedDevice<'_>], node: &str) -> Result<Option<NodeSelector>, usize> {
     let mut term = NodeSelectorTerm::default();
     let selector = |term: NodeSelectorTerm| {
         Some(NodeSelector {
@@ -152,12 +153,7 @@ fn node_selector(
                 add_requirements(&mut term.match_fields, &of_slice.match_fields);
                 add_requirements(&mut term.match_expressions, &of_slice.match_expressions);
             }
-            Some(terms) => {
-                let terms = terms.len();
-                return Err(format!(
-                    "unsupported ResourceSlice.NodeSelector with {terms} terms"
-                ));
-            }
+            Some(terms) => return Err(terms.len()),
         }
     }
     let is_empty = term.match_fields.is_none() && term.match_expressions.is_none();

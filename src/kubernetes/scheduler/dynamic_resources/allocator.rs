@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 
 use super::super::NodeInfo;
+use super::allocation_error::{AllocationError, RequestProblem};
 use super::constraints::Constraint;
 use super::consumable_capacity::{SharedDevice, has_capacity, is_shared};
 use super::device_pools::DeviceId;
@@ -26,7 +27,7 @@ pub(super) fn allocate(
     dra: &DraManager,
     node: &NodeInfo,
     claims: &[Arc<ResourceClaim>],
-) -> Result<Option<Vec<AllocationResult>>, String> {
+) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     let selection = DeviceSelection {
         node,
         pools: dra.pools.for_node(node),
@@ -89,7 +90,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Allocates a request and all following ones.
-    fn allocate_request(&mut self, claim: usize, request: usize) -> Result<bool, String> {
+    fn allocate_request(&mut self, claim: usize, request: usize) -> Result<bool, AllocationError> {
         let claims = self.claims;
         let Some(of_claim) = claims.get(claim) else {
             return Ok(true);
@@ -123,7 +124,7 @@ impl<'a> Search<'a> {
         at: Position,
         chosen: usize,
         next: usize,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, AllocationError> {
         let claims = self.claims;
         let wanted = &claims[at.claim].requests[at.request].alternatives[at.alternative];
         if chosen >= wanted.count {
@@ -148,11 +149,11 @@ impl<'a> Search<'a> {
             }
             if !self.constraints_hold(at, candidate) {
                 if wanted.all {
-                    let key = ObjectKey::of(claims[at.claim].claim);
-                    let (request, id) = (&wanted.name, &candidate.id);
-                    return Err(format!(
-                        "claim {key}, request {request}: cannot add device {id} because a claim constraint would not be satisfied"
-                    ));
+                    return Err(AllocationError::Request {
+                        claim: ObjectKey::of(claims[at.claim].claim),
+                        request: wanted.name.clone(),
+                        problem: Box::new(RequestProblem::Constraint(candidate.id.clone())),
+                    });
                 }
                 continue;
             }

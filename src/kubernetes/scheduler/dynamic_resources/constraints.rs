@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, ResourceClaim};
 
+use super::allocation_error::AllocationError;
 use super::device_selection::Candidate;
 use kueue_lab_controller_runtime::ObjectKey;
 
@@ -19,21 +20,19 @@ impl<'a> Constraint<'a> {
     ///
     /// # Errors
     /// One of them has no known type.
-    pub(super) fn of(claim: &'a ResourceClaim) -> Result<Vec<Self>, String> {
+    pub(super) fn of(claim: &'a ResourceClaim) -> Result<Vec<Self>, AllocationError> {
         let devices = claim.spec.devices.as_ref();
         let constraints = devices.and_then(|d| d.constraints.as_ref());
         let constraints = constraints.into_iter().flatten().enumerate();
-        let constraints = constraints.map(|(i, constraint)| {
+        let constraints = constraints.map(|(index, constraint)| {
             let requests = constraint.requests.as_deref().unwrap_or_default();
             let matched = constraint.match_attribute.as_deref();
             let matched = matched.map(|attribute| (attribute, false));
             let distinct = constraint.distinct_attribute.as_deref();
             let distinct = distinct.map(|attribute| (attribute, true));
             let (attribute, is_distinct) = matched.or(distinct).ok_or_else(|| {
-                let key = ObjectKey::of(claim);
-                format!(
-                    "claim {key}, constraint #{i}: empty constraint (unsupported constraint type?)"
-                )
+                let claim = ObjectKey::of(claim);
+                AllocationError::EmptyConstraint { claim, index }
             })?;
             Ok(Self {
                 attribute,

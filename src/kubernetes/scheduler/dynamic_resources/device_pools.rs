@@ -8,7 +8,7 @@ use k8s_openapi::api::resource::v1::{Device, ResourceSlice};
 use parking_lot::Mutex;
 
 use super::super::NodeInfo;
-use kueue_lab_cel::{CelSelector, Evaluator};
+use kueue_lab_cel::{CelSelector, CompileSelectorError, Evaluator, SelectorError};
 use kueue_lab_component_helpers::node_affinity;
 
 /// How many expressions a slice keeps the results of.
@@ -29,12 +29,12 @@ impl std::fmt::Display for DeviceId {
 }
 
 /// For each device of a slice, whether an expression matches it, or the runtime error.
-type Matches = Arc<[Result<bool, String>]>;
+type Matches = Arc<[Result<bool, SelectorError>]>;
 
 /// A slice with the results of selectors on its devices.
 pub(super) struct DeviceSlice {
     pub slice: Arc<ResourceSlice>,
-    matches: Mutex<HashMap<String, Result<Matches, String>>>,
+    matches: Mutex<HashMap<String, Result<Matches, CompileSelectorError>>>,
 }
 
 impl DeviceSlice {
@@ -54,7 +54,7 @@ impl DeviceSlice {
     ///
     /// # Errors
     /// The compilation error.
-    pub(super) fn matches(&self, expression: &str) -> Result<Matches, String> {
+    pub(super) fn matches(&self, expression: &str) -> Result<Matches, CompileSelectorError> {
         let mut cached = self.matches.lock();
         if let Some(known) = cached.get(expression) {
             return known.clone();

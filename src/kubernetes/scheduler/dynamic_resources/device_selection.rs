@@ -9,6 +9,7 @@ use k8s_openapi::api::resource::v1::{
 };
 
 use super::super::NodeInfo;
+use super::allocation_error::{AllocationError, RequestProblem};
 use super::device_pools::{DeviceId, DeviceSlice, NodePool, is_on_node};
 use kueue_lab_controller_runtime::ObjectKey;
 
@@ -22,7 +23,7 @@ pub(super) struct Candidate<'a> {
     pub device: &'a Device,
     pub slice: &'a ResourceSlice,
     /// The runtime error of a selector, which fails the allocation once the device is tried.
-    pub error: Option<String>,
+    pub error: Option<AllocationError>,
 }
 
 /// A request without alternatives, or one of the alternatives of `firstAvailable`.
@@ -71,7 +72,10 @@ impl<'a> DeviceSelection<'a> {
     /// # Errors
     /// When a class does not exist, a selector does not compile or fails, all devices of an
     /// incomplete pool are requested, or the claim requests too many devices.
-    pub(super) fn requests(&self, claim: &'a ResourceClaim) -> Result<Vec<Request<'a>>, String> {
+    pub(super) fn requests(
+        &self,
+        claim: &'a ResourceClaim,
+    ) -> Result<Vec<Request<'a>>, AllocationError> {
         let key = ObjectKey::of(claim);
         let devices = claim.spec.devices.as_ref();
         let requests = devices.and_then(|d| d.requests.as_ref());
@@ -104,10 +108,11 @@ impl<'a> DeviceSelection<'a> {
                 .map(|wanted| self.alternative(&key, wanted))
                 .collect::<Result<Vec<_>, _>>()?;
             if alternatives.is_empty() {
-                let name = &request.name;
-                return Err(format!(
-                    "claim {key}, request {name}: missing device class name (unsupported request type?)"
-                ));
+                return Err(AllocationError::Request {
+                    claim: key,
+                    request: request.name.clone(),
+                    problem: Box::new(RequestProblem::NoClass),
+                });
             }
             let counts = alternatives.iter().map(|alternative| alternative.count);
             minimum += counts.min().unwrap_or(0);
@@ -117,9 +122,10 @@ impl<'a> DeviceSelection<'a> {
             });
         }
         if minimum > MAX_RESULTS {
-            return Err(format!(
-                "claim {key}: number of requested devices {minimum} exceeds the claim limit of {MAX_RESULTS}"
-            ));
+            return Err(AllocationError::TooManyDevices {
+                claim: key,
+                count: minimum,
+            });
         }
         Ok(selected)
     }
@@ -128,26 +134,28 @@ impl<'a> DeviceSelection<'a> {
         &self,
         claim: &ObjectKey,
         wanted: AlternativeRequest<'a>,
-    ) -> Result<Alternative<'a>, String> {
-        let request = format!("claim {claim}, request {}", wanted.name);
-        let class = self.classes.get(wanted.class).ok_or_else(|| {
-            let class = wanted.class;
-            format!(
-                "{request}: could not retrieve device class {class}: deviceclass.resource.k8s.io {class:?} not found"
-            )
-        })?;
+    ) -> Result<Alternative<'a>, AllocationError> {
+        let invalid = |problem| AllocationError::Request {
+            claim: claim.clone(),
+            request: wanted.name.clone(),
+            problem: Box::new(problem),
+        };
+        let class = self
+            .classes
+            .get(wanted.class)
+            .ok_or_else(|| invalid(RequestProblem::ClassNotFound(wanted.class.to_owned())))?;
         let all = match wanted.mode.unwrap_or("ExactCount") {
             "ExactCount" => false,
             "All" => true,
-            mode => return Err(format!("{request}: unsupported count mode {mode}")),
+            mode => return Err(invalid(RequestProblem::CountMode(mode.to_owned()))),
         };
         let mut candidates = Vec::new();
         for pool in &self.pools {
             if pool.is_incomplete && all {
-                return Err(format!(
-                    "{request}: asks for all devices, but resource pool {}/{} is currently being updated",
-                    pool.driver, pool.name
-                ));
+                return Err(invalid(RequestProblem::IncompletePool {
+                    driver: pool.driver.to_owned(),
+                    pool: pool.name.to_owned(),
+                }));
             }
             if pool.is_incomplete {
                 continue;
@@ -181,15 +189,19 @@ impl<'a> DeviceSelection<'a> {
         wanted: &AlternativeRequest<'_>,
         pool: &NodePool<'a>,
         slice: &'a DeviceSlice,
-    ) -> Result<(), String> {
+    ) -> Result<(), AllocationError> {
         let class_name = class.metadata.name.as_deref().unwrap_or_default();
         let of_class = selectors(class.spec.selectors.as_ref(), format!("class {class_name}"));
         let of_request = selectors(wanted.selectors, format!("claim {claim}"));
         let mut matches = Vec::new();
         for (expression, at) in of_class.into_iter().chain(of_request) {
-            let outcome = slice.matches(expression);
-            let outcome = outcome.map_err(|error| format!("{at}: CEL compile error: {error}"))?;
-            matches.push((outcome, at));
+            match slice.matches(expression) {
+                Ok(outcome) => matches.push((outcome, at)),
+                Err(source) => {
+                    let selector = at;
+                    return Err(AllocationError::Compile { selector, source });
+                }
+            }
         }
         let per_device = slice.slice.spec.per_device_node_selection == Some(true);
         for (index, device) in slice.devices().iter().enumerate() {
@@ -207,8 +219,12 @@ impl<'a> DeviceSelection<'a> {
                 match &outcome[index] {
                     Ok(true) => continue,
                     Ok(false) => selected = false,
-                    Err(text) => {
-                        error = Some(format!("{at} on device {id}: CEL runtime error: {text}"));
+                    Err(source) => {
+                        error = Some(AllocationError::Evaluate {
+                            selector: at.clone(),
+                            device: id.clone(),
+                            source: Box::new(source.clone()),
+                        });
                     }
                 }
                 break;

@@ -12,7 +12,9 @@ use super::consumable_capacity::SharedDevice;
 use super::device_pools::{DeviceId, DevicePools};
 use super::extended_resources::{classes_of_extended_resources, is_special_claim_of};
 use kueue_lab_controller_runtime::ObjectKey;
-use kueue_lab_controller_utils::resource_claims::{allocation, claim_name, is_for_pod, of_pod};
+use kueue_lab_controller_utils::resource_claims::{
+    ClaimNameError, NotOwnerError, allocation, claim_name, is_for_pod, of_pod,
+};
 use kueue_lab_quantity::Quantity;
 
 /// The latest objects, and the allocations that are being written.
@@ -29,6 +31,34 @@ pub(in super::super) struct DraManager {
     pub(super) shared: HashMap<DeviceId, SharedDevice>,
     /// Devices of claims, by UID, whose allocation is being written.
     pending_allocations: HashMap<String, Vec<DeviceUse>>,
+}
+
+/// Why the claims of a pod cannot be used, with the reason of the filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in super::super) enum PodClaimsError {
+    /// The pod has no claim yet.
+    #[error(transparent)]
+    Name(#[from] ClaimNameError),
+    /// The claim with this name does not exist.
+    #[error("resourceclaim.resource.k8s.io {0:?} not found")]
+    NotFound(String),
+    /// The claim with this name is being deleted.
+    #[error("resourceclaim {0:?} is being deleted")]
+    Deleting(String),
+    /// The claim is that of another pod.
+    #[error(transparent)]
+    NotOwner(#[from] NotOwnerError),
+    /// The allocation of the claim is being written.
+    #[error("resource claim {0} is in the process of being allocated")]
+    Pending(ObjectKey),
+    /// The class of a request does not exist.
+    #[error("request {request}: device class {class} does not exist")]
+    ClassNotFound {
+        /// The request.
+        request: String,
+        /// The class.
+        class: String,
+    },
 }
 
 impl DraManager {
@@ -103,18 +133,17 @@ impl DraManager {
     pub(in super::super) fn pod_claims(
         &self,
         pod: &Pod,
-    ) -> Result<Vec<Arc<ResourceClaim>>, String> {
+    ) -> Result<Vec<Arc<ResourceClaim>>, PodClaimsError> {
         let namespace = pod.namespace().unwrap_or_default();
         let mut claims = Vec::new();
         for pod_claim in of_pod(pod) {
-            let name = claim_name(pod, pod_claim).map_err(|error| error.to_string())?;
+            let name = claim_name(pod, pod_claim)?;
             let must_check_owner = name.must_check_owner;
             let Some(name) = name.name else { continue };
             let claim = self.claims.get(&ObjectKey::new(&*namespace, &*name));
-            let claim =
-                claim.ok_or_else(|| format!("resourceclaim.resource.k8s.io {name:?} not found"))?;
+            let claim = claim.ok_or_else(|| PodClaimsError::NotFound(name.clone()))?;
             if claim.metadata.deletion_timestamp.is_some() {
-                return Err(format!("resourceclaim {name:?} is being deleted"));
+                return Err(PodClaimsError::Deleting(name));
             }
             if must_check_owner {
                 is_for_pod(pod, claim)?;

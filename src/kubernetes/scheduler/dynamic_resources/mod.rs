@@ -1,5 +1,6 @@
 //! The DynamicResources plugin: allocates devices of ResourceSlices for the ResourceClaims of pods.
 
+mod allocation_error;
 mod allocation_result;
 mod allocator;
 mod claim_to_bind;

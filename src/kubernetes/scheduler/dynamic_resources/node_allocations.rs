@@ -10,6 +10,7 @@ use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use super::super::{NodeInfo, PodInfo};
 use super::allocator::allocate;
 use super::device_pools::selector_matches;
+use super::dra_manager::PodClaimsError;
 use super::extended_resources::{ExtendedRequests, special_claim};
 use super::{ClaimToBind, DraManager};
 use kueue_lab_controller_utils::resource_claims::{allocation, is_reserved_for_pod, reserved_for};
@@ -60,7 +61,7 @@ impl<'a> NodeAllocations<'a> {
     pub(in super::super) fn pre_filter(
         dra: &'a DraManager,
         pod: &'a PodInfo,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, PodClaimsError> {
         let claims = dra.pod_claims(&pod.pod)?;
         let special = match pod.device_resources.is_empty() {
             true => SpecialClaim::None,
@@ -76,9 +77,7 @@ impl<'a> NodeAllocations<'a> {
         for claim in claims.iter().filter(|claim| allocation(claim).is_none()) {
             if dra.is_pending(claim) {
                 let key = kueue_lab_controller_runtime::ObjectKey::of(&**claim);
-                return Err(format!(
-                    "resource claim {key} is in the process of being allocated"
-                ));
+                return Err(PodClaimsError::Pending(key));
             }
             let devices = claim.spec.devices.as_ref();
             for request in devices
@@ -93,9 +92,10 @@ impl<'a> NodeAllocations<'a> {
                     .map(|s| (format!("{}/{}", request.name, s.name), &s.device_class_name));
                 for (name, class) in exactly.chain(alternatives) {
                     if !dra.classes.contains_key(class) {
-                        return Err(format!(
-                            "request {name}: device class {class} does not exist"
-                        ));
+                        return Err(PodClaimsError::ClassNotFound {
+                            request: name,
+                            class: class.clone(),
+                        });
                     }
                 }
             }
@@ -127,7 +127,7 @@ impl<'a> NodeAllocations<'a> {
         to_allocate.extend(special.iter().map(|(claim, _)| claim.clone()));
         if !to_allocate.is_empty() && !self.by_node.borrow().contains_key(&node.name) {
             match allocate(self.dra, node, &to_allocate) {
-                Err(error) => return Some(ClaimFailure::Error(error)),
+                Err(error) => return Some(ClaimFailure::Error(error.to_string())),
                 Ok(None) => return Some(ClaimFailure::Unschedulable("cannot allocate all claims")),
                 Ok(Some(allocations)) => {
                     let found = NodeAllocation {

@@ -17,14 +17,48 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 /// A connection to a port of a pod.
 pub type PodConnection = Box<dyn Transport>;
 
+/// A connection to an address of the cluster that is not opened, with the message of Go's `net.Dial`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DialError {
+    /// Nothing has the address.
+    #[error("dial tcp {0}: connect: no route to host")]
+    NoRoute(String),
+    /// Nothing listens at the address.
+    #[error("dial tcp {0}: connect: connection refused")]
+    Refused(String),
+}
+
+/// A port of a pod at which nothing listens, with the message of the container runtime.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "failed to execute portforward in network namespace \"/var/run/netns/cni-{uid}\": failed to connect to localhost:{port} inside namespace \"{pod}\", IPv4: dial tcp4 127.0.0.1:{port}: connect: connection refused IPv6 dial tcp6: address localhost: no suitable address "
+)]
+pub struct PodPortRefused {
+    /// The UID of the pod.
+    pub uid: String,
+    /// The identifier of the pod.
+    pub pod: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// A connection that is not forwarded, with the message for the error stream.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("error forwarding port {port} to pod {pod}, uid : {source}")]
+pub(super) struct ForwardError {
+    port: u16,
+    pod: String,
+    source: PodPortRefused,
+}
+
 /// Opens connections to the ports of a pod.
 #[async_trait]
 pub trait PortForwarder: Send + Sync {
     /// Connects to a port on the loopback interface of the pod.
     ///
     /// # Errors
-    /// The text of the container runtime.
-    async fn connect(&self, port: u16) -> Result<PodConnection, String>;
+    /// Nothing listens at the port.
+    async fn connect(&self, port: u16) -> Result<PodConnection, PodPortRefused>;
 
     /// The identifier of the pod in error messages.
     fn pod(&self) -> String;
@@ -47,16 +81,18 @@ pub(super) trait ClientSink: Send {
 /// Forwards one connection until both ends have closed it.
 ///
 /// # Errors
-/// The message for the error stream.
+/// The pod refuses the connection.
 pub(super) async fn forward(
     forwarder: &Arc<dyn PortForwarder>,
     port: u16,
     client: &mut dyn ClientStream,
     sink: &mut dyn ClientSink,
-) -> Result<(), String> {
-    let connection = forwarder.connect(port).await.map_err(|error| {
-        let pod = forwarder.pod();
-        format!("error forwarding port {port} to pod {pod}, uid : {error}")
+) -> Result<(), ForwardError> {
+    let connection = forwarder.connect(port).await;
+    let connection = connection.map_err(|source| ForwardError {
+        port,
+        pod: forwarder.pod(),
+        source,
     })?;
     let (mut from_pod, mut to_pod) = tokio::io::split(connection);
     let inbound = async {

@@ -6,5 +6,5 @@ mod serve;
 mod spdy;
 mod websocket;
 
-pub use forwarder::{PodConnection, PortForwarder, Transport};
+pub use forwarder::{DialError, PodConnection, PodPortRefused, PortForwarder, Transport};
 pub use serve::serve;

@@ -127,8 +127,8 @@ async fn forward_pair(pair: StreamPair, forwarder: Arc<dyn PortForwarder>) {
     let (mut reader, mut writer) = data.split();
     let (_, error) = error.split();
     let outcome = forward(&forwarder, port, &mut reader, &mut writer).await;
-    if let Err(message) = outcome {
-        error.write(message.as_bytes()).await;
+    if let Err(failure) = outcome {
+        error.write(failure.to_string().as_bytes()).await;
     }
     error.close().await;
     StreamWriter::close(&writer).await;

@@ -98,9 +98,9 @@ async fn run<S>(
                     activity,
                 };
                 let outcome = forward(forwarder, *port, &mut receiver, &mut sink).await;
-                if let Err(message) = outcome {
+                if let Err(error) = outcome {
                     sink.channel += 1;
-                    sink.write(message.as_bytes()).await;
+                    sink.write(error.to_string().as_bytes()).await;
                 }
             }
         });

@@ -10,7 +10,7 @@ use super::{DeviceSource, DraContext, merge, pod_path, pod_resource_claims};
 use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path, aggregate};
 use kueue_lab_api::v1beta2::PodSet;
-use kueue_lab_cel::{CelDevice, CelSelector, Evaluator};
+use kueue_lab_cel::{CelDevice, CelSelector, Evaluator, SelectorError};
 
 /// A claim template of a pod set, with its field path.
 pub(super) struct ClaimTemplate<'a> {
@@ -270,7 +270,7 @@ fn count_matching_devices(
     selectors: &[Vec<CelSelector>; 2],
     allocated: &mut [bool],
     wanted: i64,
-) -> Result<i64, String> {
+) -> Result<i64, SelectorError> {
     let mut found = 0;
     for (device, allocated) in devices.iter().zip(allocated) {
         if *allocated {

@@ -85,7 +85,7 @@ pub(super) fn check_flavor_for_pod_sets<'p>(
                 ));
             }
             Err(e) => {
-                let error = e;
+                let error = e.to_string();
                 return Some(IneligibleFlavor {
                     status: AssignmentStatus {
                         reasons: Vec::new(),

@@ -70,8 +70,8 @@ impl NodeFilter {
         });
         if let Some(required) = required {
             let parsed = NodeSelector::of(required);
-            if let Some(reason) = parsed.error() {
-                let affinity = describe_required(required);
+            if let Some(error) = parsed.error() {
+                let (affinity, reason) = (describe_required(required), error.to_string());
                 return Err(TasFailure::InvalidAffinity { affinity, reason });
             }
             filter.required = Some(parsed);
@@ -85,9 +85,9 @@ impl NodeFilter {
             .filter(|terms| !terms.is_empty());
         if let Some(preferred) = preferred {
             let parsed = PreferredSchedulingTerms::of(preferred);
-            filter.preferred = Some(parsed.map_err(|reason| TasFailure::InvalidPreference {
+            filter.preferred = Some(parsed.map_err(|error| TasFailure::InvalidPreference {
                 terms: describe_preferred(preferred),
-                reason,
+                reason: error.to_string(),
             })?);
         }
         filter.key = filter.cache_key(affinity);

@@ -8,7 +8,10 @@ use regex::Regex;
 
 /// Compiles a pattern, with a cache. The expression is shared, not cloned: a clone of a [`Regex`]
 /// builds its automaton again at its first match.
-pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Arc<Regex>, String> {
+///
+/// # Errors
+/// The pattern is invalid.
+pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Arc<Regex>, regex::Error> {
     static CACHE: LazyLock<RwLock<HashMap<String, Arc<Regex>>>> = LazyLock::new(RwLock::default);
     /// Maximum number of cached patterns; further ones are compiled on each call.
     const MAX_CACHED_PATTERNS: usize = 4096;
@@ -19,8 +22,7 @@ pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Arc<Regex>, String
     // In Go, `\d`, `\w`, `\s` and `\b` match ASCII only.
     let re = regex::RegexBuilder::new(&ascii_classes(pattern))
         .size_limit(1 << 20)
-        .build()
-        .map_err(|e| e.to_string())?;
+        .build()?;
     let re = Arc::new(re);
     let mut cache = CACHE.write();
     if cache.len() < MAX_CACHED_PATTERNS {

@@ -206,12 +206,12 @@ fn combined(schema: &Value, exempt: &Value, path: &FieldPath<'_>, errors: &mut E
     }
     let regex = text(schema, "pattern");
     if !regex.is_empty()
-        && let Err(reason) = compile_regexp(regex)
+        && let Err(error) = compile_regexp(regex)
     {
         errors.invalid(
             &path.child("pattern"),
             regex,
-            go_regexp_error::go_regexp_error(regex, &reason),
+            go_regexp_error::go_regexp_error(regex, &error.to_string()),
         );
     }
 }

@@ -6,6 +6,29 @@ use super::schema_accessors;
 
 static NONE: Value = Value::Null;
 
+/// Why a path is not one into the schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SchemaPathError {
+    /// It ends early.
+    #[error("unexpected end of JSON path")]
+    UnexpectedEnd,
+    /// It has brackets.
+    #[error("array notation is not allowed")]
+    ArrayNotation,
+    /// Another text than a quoted string in brackets.
+    #[error("expected single quoted string but got {0}")]
+    NotQuoted(String),
+    /// Another text than a closing bracket.
+    #[error("expected ] but got {0}")]
+    NotClosed(String),
+    /// Another text than the start of a step.
+    #[error("expected [ or . but got: {0}")]
+    NotAStep(String),
+    /// The schema does not have the field.
+    #[error("does not refer to a valid field")]
+    NoField,
+}
+
 /// Resolves a path. Returns its steps and the schema of the field.
 ///
 /// # Errors
@@ -14,27 +37,28 @@ pub(super) fn find<'s>(
     text: &str,
     schema: &'s Value,
     arrays: bool,
-) -> Result<(Vec<String>, &'s Value), String> {
+) -> Result<(Vec<String>, &'s Value), SchemaPathError> {
     let (mut steps, mut schema) = (Vec::new(), schema);
     let mut tokens = tokens(text).into_iter();
     while let Some(token) = tokens.next() {
-        let end = || String::from("unexpected end of JSON path");
         let name = match token {
-            "." => tokens.next().ok_or_else(end)?.to_string(),
-            "[" if !arrays => return Err("array notation is not allowed".into()),
+            "." => tokens
+                .next()
+                .ok_or(SchemaPathError::UnexpectedEnd)?
+                .to_string(),
+            "[" if !arrays => return Err(SchemaPathError::ArrayNotation),
             "[" => {
-                let quoted = tokens.next().ok_or_else(end)?;
+                let quoted = tokens.next().ok_or(SchemaPathError::UnexpectedEnd)?;
                 let inner = quoted.strip_prefix('\'').and_then(|q| q.strip_suffix('\''));
-                let inner = inner
-                    .ok_or_else(|| format!("expected single quoted string but got {quoted}"))?;
-                match tokens.next().ok_or_else(end)? {
+                let inner = inner.ok_or_else(|| SchemaPathError::NotQuoted(quoted.to_owned()))?;
+                match tokens.next().ok_or(SchemaPathError::UnexpectedEnd)? {
                     "]" => inner.replace("\\'", "'").replace("\\\\", "\\"),
-                    other => return Err(format!("expected ] but got {other}")),
+                    other => return Err(SchemaPathError::NotClosed(other.to_owned())),
                 }
             }
-            other => return Err(format!("expected [ or . but got: {other}")),
+            other => return Err(SchemaPathError::NotAStep(other.to_owned())),
         };
-        schema = step(schema, &name).ok_or("does not refer to a valid field")?;
+        schema = step(schema, &name).ok_or(SchemaPathError::NoField)?;
         steps.push(name);
     }
     Ok((steps, schema))

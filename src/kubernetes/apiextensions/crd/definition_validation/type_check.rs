@@ -19,7 +19,7 @@ use assignability::unify;
 pub use authorizer::AuthorizerType;
 use function_overloads::NoOverload;
 use functions::{FUNCTIONS, NAMES};
-use kueue_lab_cel::is_qualified;
+use kueue_lab_cel::{ParseError, is_qualified};
 pub use types::Type;
 
 /// The declarations for the expressions of one field.
@@ -47,13 +47,26 @@ pub(super) fn rule_variables(
     vec![("self".into(), this), ("oldSelf".into(), old)]
 }
 
+/// Why an expression has no type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypeCheckError {
+    /// It is not an expression. The parser omits the space before source lines.
+    #[error("{}", .0.to_string().replace("\n| ", "\n | "))]
+    Parse(#[from] ParseError),
+    /// The undeclared references, undefined fields and calls without an overload, each as cel-go prints it.
+    #[error("{}", .0.join("\n"))]
+    Check(Vec<String>),
+}
+
 /// Compiles an expression and determines its type.
 ///
 /// # Errors
 /// The syntax error, or the undeclared references and undefined fields.
-pub fn compile<'s>(expression: &str, declarations: Declarations<'s>) -> Result<Type<'s>, String> {
-    // The parser omits the space before source lines.
-    let program = program::compile(expression).map_err(|reason| reason.replace("\n| ", "\n | "))?;
+pub fn compile<'s>(
+    expression: &str,
+    declarations: Declarations<'s>,
+) -> Result<Type<'s>, TypeCheckError> {
+    let program = program::compile(expression)?;
     let mut checker = Checker {
         source: expression,
         vars: declarations.variables,
@@ -73,7 +86,7 @@ pub fn compile<'s>(expression: &str, declarations: Declarations<'s>) -> Result<T
         .iter()
         .map(|(at, reason)| checker.format_error(*at, reason))
         .collect();
-    Err(errors.join("\n"))
+    Err(TypeCheckError::Check(errors))
 }
 
 struct Checker<'e, 's> {
@@ -258,8 +271,8 @@ impl<'s> Checker<'_, 's> {
             );
         }
         if of_authorizer && let Some(on) = &on {
-            return authorizer::call(name, on, &types).unwrap_or_else(|reason| {
-                self.error(self.offset_of_function(name), reason);
+            return authorizer::call(name, on, &types).unwrap_or_else(|error| {
+                self.error(self.offset_of_function(name), error.to_string());
                 Type::Any
             });
         }

@@ -36,10 +36,10 @@ fn walk(schema: &Value, root: bool, path: &FieldPath<'_>, errors: &mut ErrorList
 fn one_default(schema: &Value, default: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let compiled = compile_schema::compile_value(schema);
     let mut pruned = default.clone();
-    if let Err(reason) | Ok(Some(reason)) = prune::prune(&compiled, &mut pruned)
-        .map(|unknown| (!unknown.is_empty()).then(|| "must not have unknown fields".to_string()))
-    {
-        errors.invalid(path, default.clone(), reason);
+    match prune::prune(&compiled, &mut pruned) {
+        Ok(unknown) if unknown.is_empty() => {}
+        Ok(_) => errors.invalid(path, default.clone(), "must not have unknown fields"),
+        Err(error) => errors.invalid(path, default.clone(), error.to_string()),
     }
     let at = path.to_string();
     let found = embedded_resource::validate(&compiled, default, &at);

@@ -136,7 +136,7 @@ fn type_checked<'s>(
     schema: &'s Value,
     whole: bool,
     optional: bool,
-) -> Result<type_check::Type<'s>, String> {
+) -> Result<type_check::Type<'s>, type_check::TypeCheckError> {
     let declarations = type_check::Declarations {
         variables: type_check::rule_variables(schema, whole, optional),
         has_authorizer_functions: false,

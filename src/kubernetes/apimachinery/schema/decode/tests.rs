@@ -11,7 +11,7 @@ fn decoded(kind: (&str, &str, &str), mut value: Value) -> (Value, Vec<String>) {
 
 fn rejected(kind: (&str, &str, &str), mut value: Value, source: DecodeSource) -> String {
     let schema = schema::builtin_schema(kind.0, kind.1, kind.2).unwrap();
-    decode(&schema, &mut value, source).unwrap_err()
+    decode(&schema, &mut value, source).unwrap_err().to_string()
 }
 
 const POD: (&str, &str, &str) = ("", "v1", "Pod");

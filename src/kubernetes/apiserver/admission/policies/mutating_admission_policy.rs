@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::patch::{apply_configuration, apply_json_patch};
+use super::patch::{PolicyPatchError, apply_configuration, apply_json_patch};
 use super::policy_environment::{PolicyEnvironment, namespace_object, params};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::reinvocation::ReinvocationContext;
@@ -121,7 +121,9 @@ impl Dispatcher<'_> {
                 let resources = binding.at("/spec/matchResources");
                 let matched = self.subject.matching_version(resources, object);
                 let params = match matched {
-                    Ok(Some(_)) => params(self.environment, policy, binding),
+                    Ok(Some(_)) => {
+                        params(self.environment, policy, binding).map_err(|error| error.to_string())
+                    }
                     Ok(None) => continue,
                     Err(error) => Err(error.message),
                 };
@@ -161,7 +163,8 @@ impl Dispatcher<'_> {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    self.add_error(policy, Some(binding), &error, Some(StatusReason::Invalid));
+                    let (error, reason) = (error.to_string(), Some(StatusReason::Invalid));
+                    self.add_error(policy, Some(binding), &error, reason);
                     continue;
                 }
             }
@@ -217,7 +220,7 @@ impl Dispatcher<'_> {
     ) -> Result<Value, MutationError> {
         let environment = self.environment;
         let version = &invocation.version;
-        let policy_error = MutationError::Policy;
+        let policy_error = |error: PolicyPatchError| MutationError::Policy(error.to_string());
         let before = environment.in_version(version, object)?;
         let patched = if mutation.text("/patchType") == "JSONPatch" {
             let expression = mutation.text("/jsonPatch/expression");
@@ -227,7 +230,8 @@ impl Dispatcher<'_> {
             let expression = mutation.text("/applyConfiguration/expression");
             let patch = evaluate(invocation.policy, names, expression)?;
             let Some(schema) = environment.schema(version)? else {
-                return Err(policy_error("type converter must not be nil".into()));
+                let error = "type converter must not be nil".to_owned();
+                return Err(MutationError::Policy(error));
             };
             apply_configuration(expression, &patch, &schema, &before).map_err(policy_error)?
         };
@@ -285,7 +289,7 @@ fn evaluate(
     });
     match evaluated {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(MutationError::Policy(error)),
+        Ok(Err(error)) => Err(MutationError::Policy(error.to_string())),
         Err(OutOfBudget) => Err(MutationError::Policy(OUT_OF_BUDGET.into())),
     }
 }

@@ -10,6 +10,32 @@ use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
 
+/// Why a binding has no parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ParamsError {
+    /// The kind is not served.
+    #[error("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")]
+    KindNotFound {
+        /// The API group.
+        group: String,
+        /// The version.
+        version: String,
+        /// The kind.
+        kind: String,
+    },
+    /// A namespace of a kind that has none.
+    #[error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")]
+    NamespaceProvided,
+    /// No namespace of a kind that has one, for a request without a namespace.
+    #[error(
+        "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+    )]
+    NoNamespace,
+    /// No object is selected, and the binding denies.
+    #[error("no params found for policy binding with `Deny` parameterNotFoundAction")]
+    NotFound,
+}
+
 /// Dependencies of policy evaluation.
 pub(crate) trait PolicyEnvironment {
     /// The CEL variables for the write, with the object in an API version.
@@ -22,7 +48,7 @@ pub(crate) trait PolicyEnvironment {
     ///
     /// # Errors
     /// The reference is invalid or cannot be resolved.
-    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String>;
+    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, ParamsError>;
 
     /// The object in an API version.
     ///
@@ -49,16 +75,14 @@ pub(super) fn params(
     environment: &dyn PolicyEnvironment,
     policy: &Value,
     binding: &Value,
-) -> Result<Vec<Arc<Value>>, String> {
+) -> Result<Vec<Arc<Value>>, ParamsError> {
     let (kind, reference) = (policy.at("/spec/paramKind"), binding.at("/spec/paramRef"));
     if kind.is_null() || reference.is_null() {
         return Ok(vec![Arc::new(Value::Null)]);
     }
     let found = environment.params(kind, reference)?;
     if found.is_empty() && reference.text("/parameterNotFoundAction") == "Deny" {
-        return Err(
-            "no params found for policy binding with `Deny` parameterNotFoundAction".into(),
-        );
+        return Err(ParamsError::NotFound);
     }
     Ok(found)
 }

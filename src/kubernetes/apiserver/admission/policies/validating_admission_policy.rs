@@ -64,7 +64,9 @@ pub(crate) fn validate(
             }
             let resources = binding.at("/spec/matchResources");
             let params = match subject.matching_version(resources, object) {
-                Ok(Some(_)) => params(environment, policy, binding),
+                Ok(Some(_)) => {
+                    params(environment, policy, binding).map_err(|error| error.to_string())
+                }
                 Ok(None) => continue,
                 Err(error) => Err(error.message),
             };
@@ -160,7 +162,7 @@ fn failed_validations(
         Ok(true) => {}
         Ok(false) => return Vec::new(),
         Err(_) if ignores_failures => return Vec::new(),
-        Err(error) => return vec![PolicyDecision::of(error)],
+        Err(error) => return vec![PolicyDecision::of(error.to_string())],
     }
     let evaluated =
         cost::evaluate(|| evaluate_validations(policy, ignores_failures, names.clone()));
@@ -194,7 +196,7 @@ fn evaluate_validations(
                 is_of_audit_annotation: false,
             }),
             Err(_) if ignores_failures => {}
-            Err(error) => failures.push(PolicyDecision::of(error)),
+            Err(error) => failures.push(PolicyDecision::of(error.to_string())),
         }
     }
     failures.extend(failed_audit_annotations(policy, ignores_failures, &names)?);
@@ -214,7 +216,7 @@ fn failed_audit_annotations(
         match names.evaluate(expression, &mut budget)? {
             Err(error) if !ignores_failures => failures.push(PolicyDecision {
                 is_of_audit_annotation: true,
-                ..PolicyDecision::of(error)
+                ..PolicyDecision::of(error.to_string())
             }),
             _ => {}
         }

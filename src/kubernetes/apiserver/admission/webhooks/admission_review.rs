@@ -94,6 +94,58 @@ pub(crate) struct AdmissionResponse {
     pub(crate) rejection: Option<ApiError>,
 }
 
+/// A response of a webhook that is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReviewResponseError {
+    /// There is none.
+    #[error("received invalid webhook response: webhook response was absent")]
+    Absent,
+    /// The review has another version or kind.
+    #[error(
+        "received invalid webhook response: expected webhook response of {wanted}, Kind=AdmissionReview, got {version}, Kind={kind}"
+    )]
+    ApiVersion {
+        /// The expected API version.
+        wanted: String,
+        /// The API version.
+        version: String,
+        /// The kind.
+        kind: String,
+    },
+    /// The response is that of another request.
+    #[error("received invalid webhook response: expected response.uid={wanted:?}, got {got:?}")]
+    Uid {
+        /// The UID of the request.
+        wanted: String,
+        /// The UID of the response.
+        got: String,
+    },
+    /// A validating webhook patches the object.
+    #[error("received invalid webhook response: validating webhook may not return response.patch")]
+    PatchOfValidating,
+    /// The patch has no type.
+    #[error(
+        "received invalid webhook response: webhook returned response.patch but not response.patchType"
+    )]
+    NoPatchType,
+    /// A validating webhook has a patch type.
+    #[error(
+        "received invalid webhook response: validating webhook may not return response.patchType"
+    )]
+    PatchTypeOfValidating,
+    /// The patch type has no patch.
+    #[error(
+        "received invalid webhook response: webhook returned response.patchType but not response.patch"
+    )]
+    NoPatch,
+    /// The patch type is not known.
+    #[error("unsupported patch type {0:?}")]
+    PatchType(String),
+    /// The patch is not base64.
+    #[error("received undecodable patch in webhook response: {0}")]
+    Decode(#[from] base64::DecodeError),
+}
+
 /// Verifies the response of the webhook `name` to the review `uid`.
 ///
 /// # Errors
@@ -104,63 +156,52 @@ pub(crate) fn verify_response(
     uid: &str,
     name: &str,
     mutating: bool,
-) -> Result<AdmissionResponse, String> {
-    let invalid = |reason: String| format!("received invalid webhook response: {reason}");
+) -> Result<AdmissionResponse, ReviewResponseError> {
     let response = review.at("/response");
     if !response.is_object() {
-        return Err(invalid("webhook response was absent".into()));
+        return Err(ReviewResponseError::Absent);
     }
     let strict = version == "v1";
     let wanted = format!("admission.k8s.io/{version}");
     let given = (review.text("/apiVersion"), review.text("/kind"));
     if strict && given != (wanted.as_str(), "AdmissionReview") {
-        return Err(invalid(format!(
-            "expected webhook response of {wanted}, Kind=AdmissionReview, got {}, Kind={}",
-            given.0, given.1
-        )));
+        return Err(ReviewResponseError::ApiVersion {
+            wanted,
+            version: given.0.to_owned(),
+            kind: given.1.to_owned(),
+        });
     }
     if strict && response.text("/uid") != uid {
-        let got = response.text("/uid");
-        return Err(invalid(format!(
-            "expected response.uid={uid:?}, got {got:?}"
-        )));
+        return Err(ReviewResponseError::Uid {
+            wanted: uid.to_owned(),
+            got: response.text("/uid").to_owned(),
+        });
     }
     let patch = response.text("/patch");
     if strict && !patch.is_empty() && !mutating {
-        return Err(invalid(
-            "validating webhook may not return response.patch".into(),
-        ));
+        return Err(ReviewResponseError::PatchOfValidating);
     }
     if strict && !patch.is_empty() && response.text("/patchType").is_empty() {
-        return Err(invalid(
-            "webhook returned response.patch but not response.patchType".into(),
-        ));
+        return Err(ReviewResponseError::NoPatchType);
     }
     let has_type = response.has("/patchType");
     if strict && has_type && !mutating {
-        return Err(invalid(
-            "validating webhook may not return response.patchType".into(),
-        ));
+        return Err(ReviewResponseError::PatchTypeOfValidating);
     }
     if strict && has_type && patch.is_empty() {
-        return Err(invalid(
-            "webhook returned response.patchType but not response.patch".into(),
-        ));
+        return Err(ReviewResponseError::NoPatch);
     }
     // Of v1beta1 any patch is a JSON patch.
     let patch_type = response.text("/patchType");
     if strict && !patch.is_empty() && patch_type != "JSONPatch" {
-        return Err(format!("unsupported patch type {patch_type:?}"));
+        return Err(ReviewResponseError::PatchType(patch_type.to_owned()));
     }
-    let undecodable = |reason: base64::DecodeError| {
-        format!("received undecodable patch in webhook response: {reason}")
-    };
     let warnings = response.list("/warnings").iter();
     Ok(AdmissionResponse {
         warnings: warnings
             .filter_map(|w| Some(w.as_str()?.to_string()))
             .collect(),
-        patch: STANDARD.decode(patch).map_err(undecodable)?,
+        patch: STANDARD.decode(patch)?,
         rejection: (!response.flag("/allowed"))
             .then(|| to_status_error(name, response.at("/status"))),
     })
@@ -204,7 +245,7 @@ mod tests {
         );
         let wrong = answer(json!({"uid": "u2", "allowed": true})).unwrap_err();
         assert_eq!(
-            wrong,
+            wrong.to_string(),
             "received invalid webhook response: expected response.uid=\"u1\", got \"u2\""
         );
         let patched =

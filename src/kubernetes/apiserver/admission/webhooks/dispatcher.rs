@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
+use super::admission_review::{
+    self, AdmissionResponse, AdmissionReviewBuilder, ReviewResponseError,
+};
 use crate::admission::matching::AdmissionAttributes;
-use crate::service_client::client_manager::ClientManager;
+use crate::service_client::client_manager::{ClientManager, WebhookCallError};
 use crate::service_client::webhook_target::WebhookTarget;
 use kueue_lab_apiextensions::cel::activation::Activation;
 use kueue_lab_apiextensions::cel::authorizer::AuthorizationCheck;
@@ -35,6 +37,15 @@ pub(crate) struct WebhookResponse {
     pub warnings: Vec<String>,
     /// The JSON patch; empty if there is none.
     pub patch: Vec<u8>,
+}
+
+/// A failed call of a webhook.
+#[derive(Debug, thiserror::Error)]
+enum SendReviewError {
+    #[error("failed to call webhook: {0}")]
+    Call(#[from] WebhookCallError),
+    #[error(transparent)]
+    Response(#[from] ReviewResponseError),
 }
 
 impl VersionedAttributes<'_> {
@@ -94,7 +105,12 @@ impl VersionedAttributes<'_> {
                 Ok(false) => return Ok(WebhookResponse::default()),
                 Err(_) if ignored => return Ok(WebhookResponse::default()),
                 Err(reason) => {
-                    return Err(ApiError::forbidden(r.group, r.resource, r.name, &reason));
+                    return Err(ApiError::forbidden(
+                        r.group,
+                        r.resource,
+                        r.name,
+                        &reason.to_string(),
+                    ));
                 }
             }
         }
@@ -127,19 +143,16 @@ impl VersionedAttributes<'_> {
         clients: &ClientManager,
         hook: &Value,
         mutating: bool,
-    ) -> Result<AdmissionResponse, String> {
+    ) -> Result<AdmissionResponse, SendReviewError> {
         let version = admission_review::review_version(hook);
         let review = self.review_builder().admission_review(version);
         let timeout = u64::try_from(hook.int("/timeoutSeconds")).unwrap_or_default();
         let timeout = if timeout == 0 { 10 } else { timeout.min(30) };
         let target = WebhookTarget::of(hook.at("/clientConfig"), self.subject.reader);
         let response = clients.call(&target, &review, timeout).await?;
-        admission_review::verify_response(
-            &response,
-            version,
-            self.uid,
-            hook.text("/name"),
-            mutating,
-        )
+        let name = hook.text("/name");
+        Ok(admission_review::verify_response(
+            &response, version, self.uid, name, mutating,
+        )?)
     }
 }

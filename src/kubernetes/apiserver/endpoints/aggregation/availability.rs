@@ -196,7 +196,7 @@ async fn discover(
     core: &ServerState,
     service: &RemoteApiService,
 ) -> Result<DiscoveredResources, String> {
-    let server = server_address(core, service)?;
+    let server = server_address(core, service).map_err(|error| error.to_string())?;
     let path = format!("apis/{}", service.group_version());
     // A server whose discovery has another format is available, without resources.
     let list = get_json(core, &server, &format!("/{path}")).await?;

@@ -14,11 +14,13 @@ use kube::client::Body as ClientBody;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::aggregator::RemoteApiService;
+use crate::auth::certificates::TlsError;
 use crate::auth::user::User;
 use crate::endpoints::response::ApiResponse;
 use crate::endpoints::response_body::Body;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ServerAddress;
+use crate::service_client::service_resolver::ResolveError;
 use kueue_lab_streaming::{Session, is_upgrade_request};
 
 /// Headers of one connection, which are not forwarded.
@@ -71,7 +73,7 @@ pub(in crate::endpoints) async fn proxy(
     };
     let sent = match request.into_client_request() {
         Ok(request) => core.webhook_clients.send(&server, request).await,
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     };
     match sent {
         Ok(mut response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -87,6 +89,20 @@ pub(in crate::endpoints) async fn proxy(
     }
 }
 
+/// Why there is no server of an APIService.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServerAddressError {
+    /// Its Service has no endpoint.
+    #[error(transparent)]
+    Service(#[from] ResolveError),
+    /// The endpoint, a pod, does not listen.
+    #[error("dial tcp {0}: connect: connection refused")]
+    Refused(String),
+    /// There is no identity.
+    #[error(transparent)]
+    Identity(#[from] TlsError),
+}
+
 /// The server of an APIService, with the identity of the API server.
 ///
 /// # Errors
@@ -94,15 +110,13 @@ pub(in crate::endpoints) async fn proxy(
 pub(super) fn server_address(
     core: &ServerState,
     service: &RemoteApiService,
-) -> Result<ServerAddress, String> {
-    let endpoint = service.service.resolve(&core.objects());
-    let endpoint = endpoint.map_err(|error| error.to_string())?;
+) -> Result<ServerAddress, ServerAddressError> {
+    let endpoint = service.service.resolve(&core.objects())?;
     if endpoint.is_pod {
         let authority = endpoint.address.to_string();
-        return Err(format!("dial tcp {authority}: connect: connection refused"));
+        return Err(ServerAddressError::Refused(authority));
     }
-    let identity = core.certificates.front_proxy_identity();
-    let identity = identity.map_err(|error| error.to_string())?;
+    let identity = core.certificates.front_proxy_identity()?;
     Ok(service.server(&endpoint, identity))
 }
 

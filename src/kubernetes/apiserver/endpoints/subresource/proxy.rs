@@ -1,5 +1,6 @@
 //! `proxy` of pods, services and nodes: forwards HTTP requests to the cluster's network.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::remote_command::session;
 use crate::endpoints::response_body::Body;
-use crate::plugins::PodConnection;
+use crate::plugins::{DialError, PodConnection};
 use crate::registry::object_reader::ObjectReader;
 use crate::service_client::service_resolver;
 use kueue_lab_apimachinery::api_error::ApiError;
@@ -79,14 +80,14 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
     }
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(connection))
         .await
-        .map_err(|error| unreachable(error.to_string()))?;
+        .map_err(unreachable)?;
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "proxied connection failed");
         }
     });
     let response = sender.send_request(request).await;
-    let mut response = response.map_err(|error| unreachable(error.to_string()))?;
+    let mut response = response.map_err(unreachable)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS
         && let Some(session) = session
     {
@@ -108,26 +109,36 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
     Ok(ApiResponse::from_http(response))
 }
 
-fn unreachable(error: String) -> ApiError {
+/// The target of a request that cannot be reached.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error("tls: first record does not look like a TLS handshake")]
+    Tls,
+}
+
+fn unreachable(error: impl Display) -> ApiError {
     let message = format!("error trying to reach service: {error}");
     ApiError::new(503, StatusReason::ServiceUnavailable, message)
 }
 
 /// Connects to the target of a request.
-async fn connect(call: &RequestContext<'_>, location: &Location) -> Result<PodConnection, String> {
+async fn connect(
+    call: &RequestContext<'_>,
+    location: &Location,
+) -> Result<PodConnection, ConnectError> {
     let kubelet = call.core.plugins.kubelet();
     let (host, connection) = match &location.target {
         Target::Address(address, port) => match kubelet {
             Some(kubelet) => (address.to_string(), kubelet.dial(*address, *port).await?),
             None => {
-                return Err(format!(
-                    "dial tcp {address}:{port}: connect: no route to host"
-                ));
+                return Err(DialError::NoRoute(format!("{address}:{port}")).into());
             }
         },
         Target::Node(name, port) => match kubelet {
             Some(kubelet) => (name.clone(), kubelet.dial_node(name, *port).await?),
-            None => return Err(format!("dial tcp {name}: connect: no route to host")),
+            None => return Err(DialError::NoRoute(name.clone()).into()),
         },
     };
     if !location.is_tls {
@@ -135,8 +146,7 @@ async fn connect(call: &RequestContext<'_>, location: &Location) -> Result<PodCo
     }
     // As upstream, whose transport to pods and Services does not verify certificates.
     let connection = connect_tls_insecure(connection, &host).await;
-    let error = |_| "tls: first record does not look like a TLS handshake".to_owned();
-    Ok(Box::new(connection.map_err(error)?))
+    Ok(Box::new(connection.map_err(|_| ConnectError::Tls)?))
 }
 
 /// The path after `proxy`, percent-encoded as in the request; empty if there is not even a slash.

@@ -72,6 +72,18 @@ impl AuthorizerType {
     }
 }
 
+/// No overload of a function takes the types of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("found no matching overload for '{name}' applied to '{target}.({})'", .arguments.join(", "))]
+pub(super) struct NoMatchingOverload {
+    /// The function.
+    name: String,
+    /// The type of the target.
+    target: String,
+    /// The types of the arguments.
+    arguments: Vec<String>,
+}
+
 /// The type of a call of a function of the library.
 ///
 /// # Errors
@@ -80,7 +92,7 @@ pub(super) fn call<'s>(
     name: &str,
     target: &Type<'s>,
     arguments: &[Type<'s>],
-) -> Result<Type<'s>, String> {
+) -> Result<Type<'s>, NoMatchingOverload> {
     let found = match target {
         Type::Authorizer(target) => target.function(name),
         Type::Bool | Type::Int | Type::Double | Type::String | Type::List(_) => None,
@@ -91,13 +103,10 @@ pub(super) fn call<'s>(
         Some((strings, result)) if arguments.len() == strings && arguments.iter().all(is_text) => {
             Ok(result)
         }
-        _ => {
-            let arguments: Vec<String> = arguments.iter().map(Type::name).collect();
-            Err(format!(
-                "found no matching overload for '{name}' applied to '{}.({})'",
-                target.name(),
-                arguments.join(", ")
-            ))
-        }
+        _ => Err(NoMatchingOverload {
+            name: name.to_owned(),
+            target: target.name(),
+            arguments: arguments.iter().map(Type::name).collect(),
+        }),
     }
 }
