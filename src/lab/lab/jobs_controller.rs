@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kueue_lab_container_runtime::{
-    JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob,
+    JobsController, JobsControllerError, ManagedJob, ManagedJobOutput, ManagedJobSubmission,
+    NewManagedJob,
 };
 use kueue_lab_skypilot::jobs::{JobUser, ManagedJobs};
 use kueue_lab_skypilot::{SkyConfig, Task};
@@ -16,11 +17,15 @@ fn seconds(time: Timestamp) -> f64 {
 }
 
 impl LabJobsController {
-    fn submit(&self, id: u64, submission: &ManagedJobSubmission) -> Result<(), String> {
-        let task = Task::parse_submitted(&submission.task).map_err(|error| error.to_string())?;
+    fn submit(
+        &self,
+        id: u64,
+        submission: &ManagedJobSubmission,
+    ) -> Result<(), JobsControllerError> {
+        let task = Task::parse_submitted(&submission.task)?;
         let config = match &submission.config {
             None => SkyConfig::default(),
-            Some(text) => SkyConfig::parse(text).map_err(|error| error.to_string())?,
+            Some(text) => SkyConfig::parse(text)?,
         };
         let user = JobUser {
             name: &submission.user,
@@ -28,17 +33,15 @@ impl LabJobsController {
             namespace: &submission.namespace,
         };
         let jobs = self.0.clone().with_config(config);
-        jobs.start(id, task, user)
-            .map_err(|error| error.to_string())
+        Ok(jobs.start(id, task, user)?)
     }
 }
 
 #[async_trait]
 impl JobsController for LabJobsController {
-    fn add(&self, job: NewManagedJob) -> Result<i64, String> {
-        let added = self.0.add(&job.name, &job.user_hash, &job.workspace);
-        let id = added.map_err(|error| error.to_string())?;
-        i64::try_from(id).map_err(|error| error.to_string())
+    fn add(&self, job: NewManagedJob) -> Result<i64, JobsControllerError> {
+        let id = self.0.add(&job.name, &job.user_hash, &job.workspace)?;
+        Ok(i64::try_from(id)?)
     }
 
     fn set_resources(&self, id: i64, resources: &str) {
@@ -47,11 +50,15 @@ impl JobsController for LabJobsController {
         }
     }
 
-    async fn start(&self, id: i64, submission: &ManagedJobSubmission) -> Result<(), String> {
-        let id = u64::try_from(id).map_err(|error| error.to_string())?;
+    async fn start(
+        &self,
+        id: i64,
+        submission: &ManagedJobSubmission,
+    ) -> Result<(), JobsControllerError> {
+        let id = u64::try_from(id)?;
         let started = self.submit(id, submission);
-        if let Err(reason) = &started {
-            self.0.fail(id, reason);
+        if let Err(error) = &started {
+            self.0.fail(id, &error.to_string());
         }
         started
     }

@@ -14,7 +14,8 @@ mod skypilot_nodes;
 mod volumes;
 
 pub use kueue_lab_skylet::{
-    JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob,
+    JobsController, JobsControllerError, ManagedJob, ManagedJobOutput, ManagedJobSubmission,
+    NewManagedJob,
 };
 pub use limits::limits;
 pub use simulated_runtime::SimulatedRuntime;

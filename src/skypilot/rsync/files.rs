@@ -1,5 +1,7 @@
 //! The file system of a session.
 
+use std::error::Error;
+
 use bytes::Bytes;
 
 /// The type of a file.
@@ -26,8 +28,10 @@ pub struct FileStatus {
     pub modified: i64,
 }
 
-/// A file system. Errors are the texts of system calls (`No such file or directory`). Relative paths are
-/// those of the working directory.
+/// An error of a system call, as `strerror` words it (`No such file or directory`).
+pub type FileError = Box<dyn Error + Send + Sync>;
+
+/// A file system. Relative paths are those of the working directory.
 pub trait Files: Send + Sync {
     /// The largest file that can be written, in bytes.
     fn max_size(&self) -> usize;
@@ -39,13 +43,13 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     /// It cannot be read.
-    fn read(&self, path: &str) -> Result<Bytes, String>;
+    fn read(&self, path: &str) -> Result<Bytes, FileError>;
 
     /// The names in a directory.
     ///
     /// # Errors
     /// It cannot be read.
-    fn list(&self, path: &str) -> Result<Vec<String>, String>;
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError>;
 
     /// Writes a file, with its permissions and modification time if they are given.
     ///
@@ -57,17 +61,17 @@ pub trait Files: Send + Sync {
         data: Bytes,
         mode: Option<u32>,
         modified: Option<i64>,
-    ) -> Result<(), String>;
+    ) -> Result<(), FileError>;
 
     /// Creates a directory.
     ///
     /// # Errors
     /// It cannot be created.
-    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), String>;
+    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), FileError>;
 
     /// Creates or replaces a symbolic link.
     ///
     /// # Errors
     /// It cannot be created.
-    fn create_link(&self, path: &str, target: &str) -> Result<(), String>;
+    fn create_link(&self, path: &str, target: &str) -> Result<(), FileError>;
 }

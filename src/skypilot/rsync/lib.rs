@@ -18,6 +18,6 @@ mod sessions;
 mod writer;
 
 pub use error::RsyncError;
-pub use files::{FileStatus, FileType, Files};
+pub use files::{FileError, FileStatus, FileType, Files};
 pub use options::ServerOptions;
 pub use server::serve;

@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 use crate::compression;
 use crate::error::{PARTIAL, RsyncError};
 use crate::file_list::{self, Entry, Listed};
-use crate::files::{FileStatus, FileType, Files};
+use crate::files::{FileError, FileStatus, FileType, Files};
 use crate::handshake::Session;
 use crate::options::ServerOptions;
 use crate::reader::{DONE, Reader};
@@ -121,7 +121,7 @@ fn destination(
     if is_one_file && !path.ends_with('/') {
         return Ok(Destination::File(path.clone()));
     }
-    let failed = |why: String| {
+    let failed = |why: FileError| {
         RsyncError::destination(format!("rsync: [Receiver] mkdir \"{path}\" failed: {why}"))
     };
     if status.is_some() {

@@ -34,11 +34,37 @@ pub struct TestFile {
     pub is_executable: bool,
 }
 
+/// Arguments of `test` that are no expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TestExpressionError {
+    /// A word after the expression.
+    #[error("{0}: unexpected operator")]
+    UnexpectedOperator(String),
+    /// The expression ends early.
+    #[error("argument expected")]
+    ArgumentExpected,
+    /// The expression is nested too deep.
+    #[error("expression is too complex")]
+    TooComplex,
+    /// A parenthesis is not closed.
+    #[error("closing paren expected")]
+    ClosingParen,
+    /// The pattern of `=~` is not a regular expression.
+    #[error("invalid regular expression")]
+    Regex,
+    /// An operand is not a number.
+    #[error("Illegal number: {0}")]
+    Number(String),
+}
+
 /// Evaluates the arguments of `test`: the exit status.
 ///
 /// # Errors
 /// The arguments are no expression.
-pub fn evaluate(shell: &impl TestSubject, arguments: &[String]) -> Result<i32, String> {
+pub fn evaluate(
+    shell: &impl TestSubject,
+    arguments: &[String],
+) -> Result<i32, TestExpressionError> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         [] => false,
@@ -59,7 +85,8 @@ pub fn evaluate(shell: &impl TestSubject, arguments: &[String]) -> Result<i32, S
             };
             let result = parser.or()?;
             if parser.at < words.len() {
-                return Err(format!("{}: unexpected operator", words[parser.at]));
+                let word = words[parser.at].to_owned();
+                return Err(TestExpressionError::UnexpectedOperator(word));
             }
             result
         }
@@ -102,8 +129,8 @@ impl<'a, S: TestSubject> TestParser<'a, S> {
         found
     }
 
-    fn next(&mut self) -> Result<&'a str, String> {
-        let word = self.peek().ok_or("argument expected")?;
+    fn next(&mut self) -> Result<&'a str, TestExpressionError> {
+        let word = self.peek().ok_or(TestExpressionError::ArgumentExpected)?;
         self.at += 1;
         Ok(word)
     }
@@ -115,7 +142,7 @@ impl<'a, S: TestSubject> TestParser<'a, S> {
         }
     }
 
-    fn or(&mut self) -> Result<bool, String> {
+    fn or(&mut self) -> Result<bool, TestExpressionError> {
         let mut result = self.and()?;
         while self.accept(&["-o", "||"]) {
             result |= self.and()?;
@@ -123,7 +150,7 @@ impl<'a, S: TestSubject> TestParser<'a, S> {
         Ok(result)
     }
 
-    fn and(&mut self) -> Result<bool, String> {
+    fn and(&mut self) -> Result<bool, TestExpressionError> {
         let mut result = self.primary()?;
         while self.accept(&["-a", "&&"]) {
             result &= self.primary()?;
@@ -131,17 +158,17 @@ impl<'a, S: TestSubject> TestParser<'a, S> {
         Ok(result)
     }
 
-    fn primary(&mut self) -> Result<bool, String> {
+    fn primary(&mut self) -> Result<bool, TestExpressionError> {
         self.depth += 1;
         if self.depth > DEPTH {
-            return Err("expression is too complex".into());
+            return Err(TestExpressionError::TooComplex);
         }
         let result = if self.accept(&["!"]) {
             !self.primary()?
         } else if self.accept(&["("]) {
             let result = self.or()?;
             if !self.accept(&[")"]) {
-                return Err("closing paren expected".into());
+                return Err(TestExpressionError::ClosingParen);
             }
             result
         } else {
@@ -163,13 +190,18 @@ impl<'a, S: TestSubject> TestParser<'a, S> {
         Ok(result)
     }
 
-    fn compare(&self, left: &str, operator: &str, right: &str) -> Result<bool, String> {
+    fn compare(
+        &self,
+        left: &str,
+        operator: &str,
+        right: &str,
+    ) -> Result<bool, TestExpressionError> {
         match operator {
             "=" | "==" if self.is_condition => Ok(pattern::matches(right, left)),
             "!=" if self.is_condition => Ok(!pattern::matches(right, left)),
             "=~" => match Regex::new(&self.text(right)) {
                 Ok(regex) => Ok(regex.is_match(left)),
-                Err(_) => Err("invalid regular expression".into()),
+                Err(_) => Err(TestExpressionError::Regex),
             },
             _ => binary(self.shell, left, operator, &self.text(right)),
         }
@@ -240,7 +272,7 @@ fn binary(
     left: &str,
     operator: &str,
     right: &str,
-) -> Result<bool, String> {
+) -> Result<bool, TestExpressionError> {
     Ok(match operator {
         "=" | "==" => left == right,
         "!=" => left != right,
@@ -251,7 +283,7 @@ fn binary(
         "-ef" => shell.is_same_file(left, right),
         _ => {
             let number = |text: &str| {
-                let illegal = || format!("Illegal number: {text}");
+                let illegal = || TestExpressionError::Number(text.to_owned());
                 text.trim().parse::<i64>().map_err(|_| illegal())
             };
             let (left, right) = (number(left)?, number(right)?);

@@ -1,5 +1,7 @@
 //! The controller of SkyPilot's managed jobs, of which the containers of its Pod are the interface.
 
+use std::error::Error;
+
 use async_trait::async_trait;
 
 /// A managed job that is not submitted yet.
@@ -83,14 +85,17 @@ pub struct ManagedJobOutput {
     pub text: String,
 }
 
+/// An error of the controller, which a program prints.
+pub type JobsControllerError = Box<dyn Error + Send + Sync>;
+
 /// The controller of the managed jobs.
 #[async_trait]
 pub trait JobsController: Send + Sync {
     /// Adds a pending job. Returns its number.
     ///
     /// # Errors
-    /// There are too many jobs; a message.
-    fn add(&self, job: NewManagedJob) -> Result<i64, String>;
+    /// There are too many jobs.
+    fn add(&self, job: NewManagedJob) -> Result<i64, JobsControllerError>;
 
     /// Sets the text of the requested resources.
     fn set_resources(&self, id: i64, resources: &str);
@@ -98,8 +103,12 @@ pub trait JobsController: Send + Sync {
     /// Starts the controller of a pending job.
     ///
     /// # Errors
-    /// The task is invalid, or there is no such job; a message.
-    async fn start(&self, id: i64, submission: &ManagedJobSubmission) -> Result<(), String>;
+    /// The task is invalid, or there is no such job.
+    async fn start(
+        &self,
+        id: i64,
+        submission: &ManagedJobSubmission,
+    ) -> Result<(), JobsControllerError>;
 
     /// All jobs, newest first.
     fn jobs(&self) -> Vec<ManagedJob>;

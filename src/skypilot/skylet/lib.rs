@@ -26,7 +26,8 @@ mod tests;
 
 pub use installation::{install, program_names};
 pub use jobs_controller::{
-    JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob,
+    JobsController, JobsControllerError, ManagedJob, ManagedJobOutput, ManagedJobSubmission,
+    NewManagedJob,
 };
 pub use node::{Node, Nodes};
 pub use programs::programs;

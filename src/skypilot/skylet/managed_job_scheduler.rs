@@ -97,7 +97,8 @@ async fn submit(
         namespace: runtime.nodes.namespace().to_owned(),
     };
     for id in &arguments.jobs {
-        controller.start(*id, &submission).await?;
+        let started = controller.start(*id, &submission).await;
+        started.map_err(|error| error.to_string())?;
     }
     Ok(())
 }

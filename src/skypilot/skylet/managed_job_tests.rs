@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use crate::tests::{bash, cluster_with};
-use crate::{JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob};
+use crate::{
+    JobsController, JobsControllerError, ManagedJob, ManagedJobOutput, ManagedJobSubmission,
+    NewManagedJob,
+};
 
 /// What the generated programs begin with.
 const PREFIX: &str = "\
@@ -40,7 +43,7 @@ impl TestController {
 
 #[async_trait]
 impl JobsController for TestController {
-    fn add(&self, job: NewManagedJob) -> Result<i64, String> {
+    fn add(&self, job: NewManagedJob) -> Result<i64, JobsControllerError> {
         let mut jobs = self.jobs.lock();
         let id = jobs.len() as i64 + 1;
         let job = ManagedJob {
@@ -58,7 +61,11 @@ impl JobsController for TestController {
         self.change(id, |job| resources.clone_into(&mut job.resources));
     }
 
-    async fn start(&self, id: i64, submission: &ManagedJobSubmission) -> Result<(), String> {
+    async fn start(
+        &self,
+        id: i64,
+        submission: &ManagedJobSubmission,
+    ) -> Result<(), JobsControllerError> {
         self.submissions.lock().push(submission.clone());
         self.change(id, |job| job.status = "RUNNING");
         Ok(())

@@ -1,12 +1,34 @@
 //! The environment of a launch: user, context and configuration.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::SkyConfig;
+use kueue_lab_yaml::Problem;
 
 /// Maximum size of a configuration file in bytes.
 const MAX_FILE: u64 = 1 << 20;
+
+/// A configuration file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigFileError {
+    /// It cannot be read.
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is invalid.
+    #[error("{}: {source}", file.display())]
+    Parse {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: Problem,
+    },
+}
 
 /// The user, the cluster and the configuration of a launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,17 +63,22 @@ impl SkyEnv {
     ///
     /// # Errors
     /// The file cannot be read, or it is invalid.
-    pub(crate) fn with_config_file(&self, file: &Path) -> Result<Self, String> {
-        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    pub(crate) fn with_config_file(&self, file: &Path) -> Result<Self, ConfigFileError> {
         let text = match kueue_lab_host::read_to_string(file, MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.clone()),
-            Err(error) => return Err(failed(&error)),
+            Err(source) => {
+                let file = file.to_owned();
+                return Err(ConfigFileError::Read { file, source });
+            }
         };
         if text.trim().is_empty() {
             return Ok(self.clone());
         }
-        let config = SkyConfig::parse(&text).map_err(|problem| failed(&problem))?;
+        let config = SkyConfig::parse(&text).map_err(|source| ConfigFileError::Parse {
+            file: file.to_owned(),
+            source,
+        })?;
         Ok(self.with_config(config))
     }
 
@@ -89,6 +116,7 @@ mod tests {
         assert!(
             env.with_config_file(&file)
                 .unwrap_err()
+                .to_string()
                 .contains("config.yaml")
         );
     }

@@ -25,7 +25,7 @@ mod task;
 mod test_fixtures;
 
 pub use config::{SkyConfig, TaskConfigOverrides};
-pub use env::SkyEnv;
+pub use env::{ConfigFileError, SkyEnv};
 pub(crate) use gpu_labels::NodeInfo;
 pub use launch::LaunchError;
 pub(crate) use launch::{ClusterPlan, plan};

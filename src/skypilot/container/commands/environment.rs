@@ -18,7 +18,7 @@ pub(super) async fn test(context: &mut Context<'_>) -> Exit {
     }
     match test_expression::evaluate(context.shell, arguments) {
         Ok(status) => Ok(status),
-        Err(message) => context.fail(2, message).await,
+        Err(error) => context.fail(2, error.to_string()).await,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kueue_lab_rsync::{FileStatus, FileType, Files, ServerOptions, serve};
+use kueue_lab_rsync::{FileError, FileStatus, FileType, Files, ServerOptions, serve};
 use tokio::sync::mpsc;
 
 use super::context::{Context, Exit};
@@ -15,8 +15,8 @@ struct ContainerFiles<'a> {
     now: Timestamp,
 }
 
-fn text(error: Errno) -> String {
-    error.to_string()
+fn file_error(error: Errno) -> FileError {
+    error.into()
 }
 
 impl Files for ContainerFiles<'_> {
@@ -38,12 +38,12 @@ impl Files for ContainerFiles<'_> {
         })
     }
 
-    fn read(&self, path: &str) -> Result<Bytes, String> {
-        self.files.read(self.directory, path).map_err(text)
+    fn read(&self, path: &str) -> Result<Bytes, FileError> {
+        self.files.read(self.directory, path).map_err(file_error)
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, String> {
-        let entries = self.files.list(self.directory, path).map_err(text)?;
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
+        let entries = self.files.list(self.directory, path).map_err(file_error)?;
         Ok(entries
             .into_iter()
             .map(|(name, _): (String, Metadata)| name)
@@ -56,7 +56,7 @@ impl Files for ContainerFiles<'_> {
         data: Bytes,
         mode: Option<u32>,
         modified: Option<i64>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FileError> {
         let Self {
             files,
             directory,
@@ -65,35 +65,41 @@ impl Files for ContainerFiles<'_> {
         // A link is replaced, not followed.
         let is_link = |entry: Metadata| matches!(entry.kind, FileKind::Link(_));
         if files.lstat(directory, path).is_ok_and(is_link) {
-            files.remove(directory, path).map_err(text)?;
+            files.remove(directory, path).map_err(file_error)?;
         }
-        files.write(directory, path, data, *now).map_err(text)?;
+        files
+            .write(directory, path, data, *now)
+            .map_err(file_error)?;
         if let Some(mode) = mode {
-            files.set_mode(directory, path, mode).map_err(text)?;
+            files.set_mode(directory, path, mode).map_err(file_error)?;
         }
         if let Some(at) = modified.and_then(|at| Timestamp::from_second(at).ok()) {
-            files.set_modified(directory, path, at).map_err(text)?;
+            files
+                .set_modified(directory, path, at)
+                .map_err(file_error)?;
         }
         Ok(())
     }
 
-    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), String> {
+    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), FileError> {
         let created = self.files.create_directory(self.directory, path, self.now);
-        created.map_err(text)?;
+        created.map_err(file_error)?;
         match mode {
             Some(mode) => self.files.set_mode(self.directory, path, mode),
             None => Ok(()),
         }
-        .map_err(text)
+        .map_err(file_error)
     }
 
-    fn create_link(&self, path: &str, target: &str) -> Result<(), String> {
+    fn create_link(&self, path: &str, target: &str) -> Result<(), FileError> {
         if self.status(path).is_some() {
-            self.files.remove(self.directory, path).map_err(text)?;
+            self.files
+                .remove(self.directory, path)
+                .map_err(file_error)?;
         }
         let link = FileKind::Link(target.to_owned());
         let put = self.files.put(self.directory, path, link, 0o777, self.now);
-        put.map_err(text)
+        put.map_err(file_error)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 
-use crate::{FileStatus, FileType, Files};
+use crate::{FileError, FileStatus, FileType, Files};
 
 /// A file with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,13 +60,13 @@ impl Files for MemoryFiles {
         }
     }
 
-    fn read(&self, path: &str) -> Result<Bytes, String> {
+    fn read(&self, path: &str) -> Result<Bytes, FileError> {
         let files = self.files();
         let file = files.get(&normal(path));
         file.map(|f| f.data.clone()).ok_or("absent".into())
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, String> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let prefix = format!("{}/", normal(path));
         let files = self.files();
         let below = files.keys().filter_map(|path| path.strip_prefix(&prefix));
@@ -82,7 +82,7 @@ impl Files for MemoryFiles {
         data: Bytes,
         mode: Option<u32>,
         modified: Option<i64>,
-    ) -> Result<(), String> {
+    ) -> Result<(), FileError> {
         if path.ends_with("unwritable") {
             return Err("No space left on device".into());
         }
@@ -91,7 +91,7 @@ impl Files for MemoryFiles {
         Ok(())
     }
 
-    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), String> {
+    fn create_directory(&self, path: &str, mode: Option<u32>) -> Result<(), FileError> {
         self.put(
             path,
             FileType::Directory,
@@ -102,7 +102,7 @@ impl Files for MemoryFiles {
         Ok(())
     }
 
-    fn create_link(&self, path: &str, target: &str) -> Result<(), String> {
+    fn create_link(&self, path: &str, target: &str) -> Result<(), FileError> {
         self.put(path, FileType::Link(target.into()), Bytes::new(), 0o777, 1);
         Ok(())
     }

@@ -43,7 +43,7 @@ pub(super) async fn call(
                 workspace: text("workspace").unwrap_or("default").to_owned(),
             };
             let added = controller.add(job);
-            Value::Int(added.map_err(|why| Exception::new("RuntimeError", why))?)
+            Value::Int(added.map_err(|error| Exception::new("RuntimeError", error.to_string()))?)
         }
         "sky.jobs.state.set_pending" => {
             if arguments.int(1, "task_id").is_some_and(|task| task > 0) {

@@ -15,7 +15,7 @@ use super::state::{
     JobEvent, JobRecord, JobTable, ManagedJob, ManagedJobScheduleState, ManagedJobStatus, NewJob,
 };
 use crate::clusters;
-use crate::{LaunchError, NodeInfo, SkyConfig, SkyEnv, Task, plan};
+use crate::{ConfigFileError, LaunchError, NodeInfo, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 
@@ -62,7 +62,7 @@ pub enum SubmitError {
     Launch(#[from] LaunchError),
     /// The configuration file is invalid.
     #[error("cannot use SkyPilot's configuration: {0}")]
-    Config(String),
+    Config(#[from] ConfigFileError),
     /// The nodes cannot be listed.
     #[error("cannot list the cluster's nodes: {0}")]
     Cluster(#[from] Box<kube::Error>),
@@ -286,7 +286,7 @@ impl ManagedJobs {
     fn env_of(&self, env: &SkyEnv) -> Result<SkyEnv, SubmitError> {
         match &self.config {
             UserConfig::Default => Ok(env.clone()),
-            UserConfig::File(file) => env.with_config_file(file).map_err(SubmitError::Config),
+            UserConfig::File(file) => Ok(env.with_config_file(file)?),
             UserConfig::Read(config) => Ok(env.with_config((**config).clone())),
         }
     }
