@@ -125,7 +125,7 @@ fn a_failed_expectation_reports_the_observed_state() {
         ),
     ] {
         let (outcome, observer) = run_text(&format!("steps:\n- apply: {MAP}\n- {step}\n"));
-        let reason = outcome.result.unwrap_err();
+        let reason = outcome.result.unwrap_err().to_string();
         assert!(
             reason.starts_with("step 2 (") && reason.contains("scenario.yaml:3:3): "),
             "{reason}"
@@ -140,7 +140,7 @@ fn a_failed_expectation_reports_the_observed_state() {
 #[test]
 fn a_scenario_times_out() {
     let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
-    let reason = outcome.result.unwrap_err();
+    let reason = outcome.result.unwrap_err().to_string();
     let expected =
         "scenario.yaml:3:3): the limit of 1m is exceeded in this step; set limit for more";
     assert!(

@@ -57,7 +57,7 @@ fn run(scenario: &Scenario) -> Result<Vec<TimelineEntry>, String> {
         let outcome = run_scenario(&environment, scenario, &timeline).await;
         let problems = outcome.clean_up.run(&environment).await;
         match problems.is_empty() {
-            true => outcome.result,
+            true => outcome.result.map_err(|error| error.to_string()),
             false => Err(problems.join("; ")),
         }
     });

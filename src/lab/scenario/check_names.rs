@@ -5,7 +5,7 @@ use std::path::Path;
 use kube::api::ListParams;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_lab::pool_nodes;
-use kueue_lab_yaml::{Limits, parse_one};
+use kueue_lab_yaml::{Limits, Problem, parse_one};
 use serde_json::Value;
 
 use super::names::KnownNames;
@@ -23,12 +23,25 @@ const NAMED_KINDS: [(&str, &str); 7] = [
     ("v1", "Node"),
 ];
 
+/// A name of a scenario that is not known, at its position in the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{problem}")]
+pub struct UnknownNameError {
+    /// The file.
+    file: String,
+    /// The name, and its position.
+    problem: Problem,
+}
+
 impl ScenarioRun<'_> {
     /// Checks the names in a scenario. Those of a test are checked when it is loaded.
     ///
     /// # Errors
-    /// The first unknown one, with its position in the file.
-    pub(super) async fn check_names(&mut self, scenario: &Scenario) -> Result<(), String> {
+    /// The first unknown one.
+    pub(super) async fn check_names(
+        &mut self,
+        scenario: &Scenario,
+    ) -> Result<(), UnknownNameError> {
         let Some(presets) = self.environment.presets.as_ref() else {
             return Ok(());
         };
@@ -71,6 +84,7 @@ impl ScenarioRun<'_> {
             Ok(document) => unknown.problem(&document),
             Err(_) => unknown.at_its_start(),
         };
-        Err(format!("{}:{problem}", scenario.file))
+        let file = scenario.file.clone();
+        Err(UnknownNameError { file, problem })
     }
 }

@@ -52,6 +52,7 @@ mod watched_kinds;
 mod workload_history;
 
 pub use assertion::{Assertion, JobState};
+pub use check_names::UnknownNameError;
 pub use clean_up::ScenarioCleanUp;
 pub use comparison::Comparison;
 pub use coverage::Parts;
@@ -60,7 +61,7 @@ pub use expect::{Expectation, Expected};
 pub use format::{TestFile, TestFileError, test_file_schema};
 pub use job_template::JobTemplate;
 pub use pod_selection::{PodCount, PodSelection};
-pub use run::{Outcome, run_scenario};
+pub use run::{Outcome, RunError, run_scenario};
 pub use scenario::{
     AdmissionCheckUpdate, NodeTaint, ProvisioningRequestUpdate, Scenario, ScenarioError, Step,
     StepAction, StepTrigger,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::actions::preset_error;
+use super::check_names::UnknownNameError;
 use super::clean_up::ScenarioCleanUp;
 use super::coverage::{Parts, record_preemptions};
 use super::deadline_speed::{Deadline, DeadlineSpeed};
@@ -30,12 +31,35 @@ const EVENT_DELAY: Duration = Duration::from_millis(50);
 /// The reasons of Events after which the reasons of an object may be the same as before.
 const ADMISSION_REASONS: [&str; 2] = ["QuotaReserved", "Admitted"];
 
+/// Why a scenario has failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Its preset cannot be applied; the findings.
+    #[error("{0}")]
+    Preset(String),
+    /// It names an object that does not exist.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownNameError),
+    /// A step has failed.
+    #[error("step {number} ({position}): {reason}")]
+    Step {
+        /// The number of the step, from 1.
+        number: usize,
+        /// Its position, with the file.
+        position: String,
+        /// The failed action or expectation, and the observed state.
+        reason: String,
+    },
+    /// A limit is exceeded without a step.
+    #[error("{0}")]
+    Limit(String),
+}
+
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// `Ok` with a summary if all expectations are met; otherwise the failed expectation and the
-    /// observed state.
-    pub result: Result<String, String>,
+    /// A summary if all expectations are met.
+    pub result: Result<String, RunError>,
     /// Whether the scenario names objects that do not exist, so that no step has run.
     pub is_invalid: bool,
     /// The failed step.
@@ -170,7 +194,7 @@ pub(super) async fn run_scenario_on(
             scenario.name,
             format_duration(took)
         )),
-        Err(reason) => Err(reason),
+        Err(error) => Err(error),
     };
     run.progress.outcome = Some(result.clone());
     run.observer.progress(&run.progress);
@@ -232,16 +256,19 @@ struct PendingExpectation<'e> {
 }
 
 impl ScenarioRun<'_> {
-    async fn run_steps(&mut self, scenario: &Scenario) -> Result<(), String> {
+    async fn run_steps(&mut self, scenario: &Scenario) -> Result<(), RunError> {
         if let (Some(preset), Some(presets)) = (&scenario.preset, &self.environment.presets)
             && presets.state().active.as_ref() != Some(preset)
         {
             let findings = presets.switch(preset).await;
-            findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
+            findings.map_err(|findings| {
+                let what = format!("the preset {preset}");
+                RunError::Preset(preset_error(&what, &findings))
+            })?;
         }
         if let Err(unknown) = self.check_names(scenario).await {
             self.is_invalid = true;
-            return Err(unknown);
+            return Err(unknown.into());
         }
         self.observe_lists().await;
         let mut done_at = self.started;
@@ -270,10 +297,10 @@ impl ScenarioRun<'_> {
     }
 
     /// Reports that a step failed; returns why, with the step and its position.
-    fn fail(&mut self, scenario: &Scenario, index: usize, failure: Box<StepFailure>) -> String {
+    fn fail(&mut self, scenario: &Scenario, index: usize, failure: Box<StepFailure>) -> RunError {
         let reason = failure.to_string();
         let Some(step) = scenario.steps.get(index) else {
-            return reason;
+            return RunError::Limit(reason);
         };
         let after = self.environment.clock.now().duration_since(self.started);
         self.failure = Some(Box::new(StepFailure {
@@ -284,8 +311,11 @@ impl ScenarioRun<'_> {
         }));
         self.set_step_state(index, StepState::Failed(reason.clone()));
         self.report(TimelineEntryKind::ExpectationFailed, &reason);
-        let position = format!("{}:{}", scenario.file, step.at);
-        format!("step {} ({position}): {reason}", index + 1)
+        RunError::Step {
+            number: index + 1,
+            position: format!("{}:{}", scenario.file, step.at),
+            reason,
+        }
     }
 
     /// Cancels the managed jobs that the scenario launched.

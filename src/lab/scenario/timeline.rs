@@ -4,6 +4,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::run::RunError;
+
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineEntry {
@@ -53,8 +55,8 @@ pub struct Progress {
     pub name: String,
     /// Its steps.
     pub steps: Vec<StepProgress>,
-    /// The outcome: a summary or the reason of the failure.
-    pub outcome: Option<Result<String, String>>,
+    /// A summary if it has passed; `None` while it runs.
+    pub outcome: Option<Result<String, RunError>>,
 }
 
 /// The progress of a step.

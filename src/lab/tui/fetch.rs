@@ -23,26 +23,62 @@ pub(crate) struct FetchedObject {
     pub(crate) description: String,
 }
 
+/// Why an object cannot be fetched, one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    /// It does not exist.
+    #[error("{0} is gone")]
+    Gone(ObjectRef),
+    /// The request fails.
+    #[error("{object}: {}", error_message(source))]
+    Request {
+        /// The object.
+        object: ObjectRef,
+        /// Why.
+        source: kube::Error,
+    },
+    /// The cluster does not serve the kind.
+    #[error("{kind}: {}", error_message(source))]
+    Kind {
+        /// The kind.
+        kind: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// It is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It cannot be written as YAML.
+    #[error("{object}: {source}")]
+    Yaml {
+        /// The object.
+        object: ObjectRef,
+        /// Why.
+        source: serde_yaml::Error,
+    },
+}
+
 /// Fetches an object.
 ///
 /// # Errors
-/// Why the object cannot be fetched, one sentence.
+/// It does not exist, or the request fails.
 pub(crate) async fn fetch_object(
     client: Client,
     object: ObjectRef,
     now: Timestamp,
-) -> Result<FetchedObject, String> {
+) -> Result<FetchedObject, FetchError> {
     let api = api_for(&client, &object).await?;
     let mut value = match api.get_opt(&object.key.name).await {
-        Ok(Some(found)) => serde_json::to_value(found).map_err(|e| e.to_string())?,
-        Ok(None) => return Err(format!("{object} is gone")),
-        Err(error) => return Err(format!("{object}: {}", error_message(&error))),
+        Ok(Some(found)) => serde_json::to_value(found)?,
+        Ok(None) => return Err(FetchError::Gone(object)),
+        Err(source) => return Err(FetchError::Request { object, source }),
     };
     if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         meta.remove("managedFields");
     }
     let events = events_about(&client, &object).await;
-    let yaml = serde_yaml::to_string(&value).map_err(|e| format!("{object}: {e}"))?;
+    let yaml = serde_yaml::to_string(&value);
+    let yaml = yaml.map_err(|source| FetchError::Yaml { object, source })?;
     Ok(FetchedObject {
         yaml,
         description: describe(&value, &events, now),
@@ -52,11 +88,11 @@ pub(crate) async fn fetch_object(
 /// The API of the kind of an object in its namespace. Kinds that are not watched are discovered.
 ///
 /// # Errors
-/// Why there is none, one sentence.
+/// The cluster does not serve the kind.
 pub(super) async fn api_for(
     client: &Client,
     object: &ObjectRef,
-) -> Result<Api<DynamicObject>, String> {
+) -> Result<Api<DynamicObject>, FetchError> {
     let (group, version) = match object.api_version.split_once('/') {
         Some((group, version)) => (group, version),
         None => ("", object.api_version.as_str()),
@@ -69,9 +105,11 @@ pub(super) async fn api_for(
         Some(kind) => ApiResource::from_gvk_with_plural(&gvk, kind.plural()),
         None => {
             let found = kube::discovery::pinned_kind(client, &gvk).await;
-            found
-                .map_err(|e| format!("{}: {}", object.kind, error_message(&e)))?
-                .0
+            let found = found.map_err(|source| FetchError::Kind {
+                kind: object.kind.clone(),
+                source,
+            })?;
+            found.0
         }
     };
     Ok(if object.key.namespace.is_empty() {

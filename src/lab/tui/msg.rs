@@ -45,7 +45,7 @@ pub enum Msg {
     /// The preemption candidates of a Workload were loaded; `None` without any.
     CandidatesLoaded(ObjectKey, Option<String>),
     /// The text of a page was loaded, or the error.
-    PageLoaded(PageKind, Result<String, String>),
+    PageLoaded(PageKind, Result<String, OperationError>),
 }
 
 /// An output of [`update`](crate::update::update).

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use crate::object_list::ObjectList;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioProgress,
-    StepProgress, StepState,
+    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioOutcome,
+    ScenarioProgress, StepProgress, StepState,
 };
 
 /// The demos of a lab that another process runs.
@@ -78,8 +78,8 @@ fn progress_of(object: &DynamicObject) -> ScenarioProgress {
         name: object.name_any(),
         steps: steps.collect(),
         outcome: status.outcome.map(|text| match status.failed {
-            true => Err(text),
-            false => Ok(text),
+            true => ScenarioOutcome::Failed(text),
+            false => ScenarioOutcome::Passed(text),
         }),
     }
 }

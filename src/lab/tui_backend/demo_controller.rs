@@ -126,8 +126,9 @@ fn status_of_run(progress: &ScenarioProgress) -> DemoStatus {
     DemoStatus {
         steps: progress.steps.iter().map(step).collect(),
         failed: matches!(progress.outcome, Some(Err(_))),
-        outcome: progress.outcome.clone().map(|outcome| match outcome {
-            Ok(text) | Err(text) => text,
+        outcome: progress.outcome.as_ref().map(|outcome| match outcome {
+            Ok(text) => text.clone(),
+            Err(error) => error.to_string(),
         }),
         ..DemoStatus::default()
     }

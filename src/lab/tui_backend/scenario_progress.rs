@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use kueue_lab_scenario::{self as scenario, Observer, Progress, TimelineEntry};
-use kueue_lab_tui::backend::{ScenarioProgress, StepProgress, StepState};
+use kueue_lab_tui::backend::{ScenarioOutcome, ScenarioProgress, StepProgress, StepState};
 
 /// Sends the progress of a scenario to the UI.
 pub(crate) struct ProgressReporter {
@@ -38,10 +38,10 @@ fn scenario_progress(progress: &Progress) -> ScenarioProgress {
     ScenarioProgress {
         name: progress.name.clone(),
         steps: progress.steps.iter().map(step).collect(),
-        outcome: progress
-            .outcome
-            .clone()
-            .map(|outcome| outcome.map(|text| strip_name(&text, &progress.name))),
+        outcome: progress.outcome.as_ref().map(|outcome| match outcome {
+            Ok(text) => ScenarioOutcome::Passed(strip_name(text, &progress.name)),
+            Err(error) => ScenarioOutcome::Failed(error.to_string()),
+        }),
     }
 }
 

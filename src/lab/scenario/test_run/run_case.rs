@@ -186,8 +186,8 @@ async fn run_on(
         (Err(_), Some(failure)) => {
             Some(case_failure(lab, &scenario.steps, file, failure, explain).await)
         }
-        (Err(observed), None) => Some(CaseFailure {
-            observed,
+        (Err(error), None) => Some(CaseFailure {
+            observed: error.to_string(),
             after: outcome.took,
             ..CaseFailure::default()
         }),

@@ -112,7 +112,8 @@ pub(super) async fn delete_objects(
 /// The API server rejects the request.
 pub async fn delete_object(client: &Client, object: &ObjectRef) -> Result<String, OperationError> {
     let failed = |reason: String| OperationError(format!("cannot delete {object}: {reason}"));
-    let api = api_for(client, object).await.map_err(failed)?;
+    let api = api_for(client, object).await;
+    let api = api.map_err(|error| failed(error.to_string()))?;
     let params = DeleteParams::background();
     match api.delete(&object.key.name, &params).await {
         Ok(_) => Ok(format!("deleted {object}")),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Action, navigation};
-use crate::backend::Backend;
+use crate::backend::{Backend, OperationError};
 use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
@@ -47,8 +47,8 @@ pub(crate) struct ExplainWorkload(pub(crate) ObjectKey);
 impl Operation for ExplainWorkload {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {
         let text = match backend.explainer {
-            Some(explainer) => explainer.explain(&self.0).await.map_err(|error| error.0),
-            None => Err(NO_EXPLAINER.to_owned()),
+            Some(explainer) => explainer.explain(&self.0).await,
+            None => Err(OperationError(NO_EXPLAINER.to_owned())),
         };
         Msg::PageLoaded(PageKind::Explain(self.0), text)
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Action, navigation};
-use crate::backend::Backend;
+use crate::backend::{Backend, OperationError};
 use crate::fetch::fetch_object;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
@@ -71,10 +71,11 @@ pub(crate) struct FetchObject {
 impl Operation for FetchObject {
     async fn run(self, backend: Backend, now: Timestamp) -> Msg {
         let fetched = fetch_object(backend.client, self.object, now).await;
-        let text = fetched.map(|fetched| match self.page {
-            PageKind::Yaml(_) => fetched.yaml,
-            _ => fetched.description,
-        });
+        let text = match (fetched, &self.page) {
+            (Ok(fetched), PageKind::Yaml(_)) => Ok(fetched.yaml),
+            (Ok(fetched), _) => Ok(fetched.description),
+            (Err(error), _) => Err(OperationError(error.to_string())),
+        };
         Msg::PageLoaded(self.page, text)
     }
 }

@@ -74,8 +74,17 @@ pub struct ScenarioProgress {
     pub name: String,
     /// Its steps.
     pub steps: Vec<StepProgress>,
-    /// The result, one sentence; `None` while it runs.
-    pub outcome: Option<Result<String, String>>,
+    /// The outcome; `None` while it runs.
+    pub outcome: Option<ScenarioOutcome>,
+}
+
+/// The outcome of a demo, one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScenarioOutcome {
+    /// What it has shown.
+    Passed(String),
+    /// Why it has failed.
+    Failed(String),
 }
 
 /// One step of a demo.

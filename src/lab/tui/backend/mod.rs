@@ -12,8 +12,8 @@ mod preset;
 pub use capabilities::Backend;
 pub use clock::{ClockBackend, ClockState};
 pub use demo::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioProgress, StepProgress,
-    StepState,
+    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome, ScenarioProgress,
+    StepProgress, StepState,
 };
 pub use explainer::Explainer;
 pub use operation_error::OperationError;

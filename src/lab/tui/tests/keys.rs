@@ -11,7 +11,7 @@ use crate::actions::{
     CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, SetPaused, StartDemo, SubmitJob,
     SwitchPreset,
 };
-use crate::backend::{Demo, DemoStart, OtherWorkloads, PresetState};
+use crate::backend::{Demo, DemoStart, OtherWorkloads, PresetState, ScenarioOutcome};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
@@ -613,7 +613,7 @@ fn only_a_finished_demo_can_be_closed() {
     );
     press(&mut state, &["esc", "esc", "esc", "esc"]);
     assert!(state.visible_scenario().is_some());
-    progress.outcome = Some(Ok("as expected".to_owned()));
+    progress.outcome = Some(ScenarioOutcome::Passed("as expected".to_owned()));
     update(
         &mut state,
         Msg::ScenarioProgress(Arc::new(progress.clone())),

@@ -241,7 +241,10 @@ fn yaml_loading_loaded_and_failed() {
     assert_screen("yaml", &state, SMALL);
     update(
         &mut state,
-        Msg::PageLoaded(page, Err("workloads \"x\" not found".to_owned())),
+        Msg::PageLoaded(
+            page,
+            Err(OperationError("workloads \"x\" not found".to_owned())),
+        ),
     );
     assert_screen("yaml-failed", &state, SMALL);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::actions;
+use crate::backend::ScenarioOutcome;
 use crate::msg::{Cmd, Msg};
 use crate::state::{PageContent, Severity, State, WrappedLines};
 use crate::text::{sanitize, sanitize_lines};
@@ -82,8 +83,12 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             state.ui.scenario_closed &= progress.outcome.is_some();
             state.scenario = Some(progress);
             match outcome.filter(|e| before.as_ref() != Some(e)) {
-                Some(Ok(text)) => state.notify(Severity::Info, format!("{name}: {text}")),
-                Some(Err(text)) => state.notify(Severity::Error, format!("{name}: {text}")),
+                Some(ScenarioOutcome::Passed(text)) => {
+                    state.notify(Severity::Info, format!("{name}: {text}"));
+                }
+                Some(ScenarioOutcome::Failed(text)) => {
+                    state.notify(Severity::Error, format!("{name}: {text}"));
+                }
                 None => {}
             }
             Vec::new()
@@ -112,7 +117,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             {
                 page.content = match result {
                     Ok(text) => fetched_text(&text),
-                    Err(error) => PageContent::Failed(sanitize(&error)),
+                    Err(error) => PageContent::Failed(sanitize(&error.to_string())),
                 };
             }
             Vec::new()

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::backend::{ScenarioProgress, StepState};
+use crate::backend::{ScenarioOutcome, ScenarioProgress, StepState};
 use crate::state::State;
 use crate::text::{clock_time, sanitize};
 use crate::theme::Role;
@@ -41,8 +41,8 @@ pub(in crate::screen) fn scenario_panel(state: &State, area: Rect, canvas: &mut 
             ("waits for space".to_owned(), Role::Warning)
         }
         None => ("running".to_owned(), Role::InProgress),
-        Some(Ok(text)) => (sanitize(text), Role::Success),
-        Some(Err(text)) => (sanitize(text), Role::Error),
+        Some(ScenarioOutcome::Passed(text)) => (sanitize(text), Role::Success),
+        Some(ScenarioOutcome::Failed(text)) => (sanitize(text), Role::Error),
     };
     let title = [
         canvas.span(" demo ", Role::Title),
