@@ -5,6 +5,14 @@ use crate::credentials::ExecPluginError;
 /// The error of the start of a cluster, or of the connection to it.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
+    /// The context refers to another server than before.
+    #[error("context {context} now refers to {server}")]
+    OtherServer {
+        /// The context.
+        context: String,
+        /// The server.
+        server: String,
+    },
     /// The address cannot be listened on.
     #[error("{reason}; choose another port with --port, or omit it for any free port")]
     Listen {

@@ -33,7 +33,7 @@ fn refreshing<E: std::error::Error + 'static>(
 ) -> Result<Client, ClusterError> {
     let first = access(config())?;
     let again = move || {
-        let read = access(config()).map_err(|e| e.to_string());
+        let read = access(config());
         async move { read }.boxed()
     };
     Ok(credentials::refreshing_client(first, again))

@@ -75,14 +75,14 @@ impl KubeconfigContext {
     }
 
     /// The same context with the current credentials of its file.
-    fn reload(&self) -> Result<Self, String> {
-        let found = Self::find(&self.name, self.file.as_deref()).map_err(|e| e.to_string())?;
+    fn reload(&self) -> Result<Self, ClusterError> {
+        let found = Self::find(&self.name, self.file.as_deref())?;
         match found.server == self.server {
             true => Ok(found),
-            false => Err(format!(
-                "context {} now refers to {}",
-                self.name, found.server
-            )),
+            false => Err(ClusterError::OtherServer {
+                context: self.name.clone(),
+                server: found.server,
+            }),
         }
     }
 
@@ -171,11 +171,8 @@ impl KubeconfigContext {
         let again = move || {
             let context = context.clone();
             let read = async move {
-                let access = context
-                    .reload()?
-                    .access(Interactivity::NonInteractive)
-                    .await;
-                access.map_err(|e| e.to_string())
+                let context = context.reload()?;
+                context.access(Interactivity::NonInteractive).await
             };
             read.boxed()
         };

@@ -54,14 +54,12 @@ impl<'c> ClusterLists<'c> {
     ///
     /// # Errors
     /// As of [`ClusterLists::all`].
-    pub(super) async fn if_served_and_granted<K>(
-        &self,
-    ) -> Result<Result<Vec<K>, String>, ExplainError>
+    pub(super) async fn if_served_and_granted<K>(&self) -> Result<Access<Vec<K>>, ExplainError>
     where
         K: Resource<DynamicType = ()> + Clone + Codec + Debug,
     {
         match self.listed::<K>().await {
-            Err(error) if is_not_found(&error) => Ok(Ok(Vec::new())),
+            Err(error) if is_not_found(&error) => Ok(Access::Granted(Vec::new())),
             listed => listed.map_err(|error| ExplainError::of_request(&error)),
         }
     }
@@ -104,24 +102,37 @@ impl<'c> ClusterLists<'c> {
         }
     }
 
-    /// The outer error is not a missing right.
-    async fn listed<K>(&self) -> Result<Result<Vec<K>, String>, kube::Error>
+    /// The error is not a missing right.
+    async fn listed<K>(&self) -> Result<Access<Vec<K>>, kube::Error>
     where
         K: Resource<DynamicType = ()> + Clone + Codec + Debug,
     {
         let api = Api::<K>::all(self.client.clone());
         match api.list(&ListParams::default()).await {
-            Err(error) if is_forbidden(&error) => Ok(Err(right(&K::plural(&()), &K::group(&())))),
-            listed => Ok(Ok(listed?.items)),
+            Err(error) if is_forbidden(&error) => {
+                Ok(Access::MissingRight(right(&K::plural(&()), &K::group(&()))))
+            }
+            listed => Ok(Access::Granted(listed?.items)),
         }
     }
 
-    fn granted<K>(&mut self, listed: Result<Vec<K>, String>) -> Vec<K> {
-        listed.unwrap_or_else(|right| {
-            self.deny(right);
-            Vec::new()
-        })
+    fn granted<K>(&mut self, listed: Access<Vec<K>>) -> Vec<K> {
+        match listed {
+            Access::Granted(objects) => objects,
+            Access::MissingRight(right) => {
+                self.deny(right);
+                Vec::new()
+            }
+        }
     }
+}
+
+/// The result of a request that needs a right.
+pub(super) enum Access<T> {
+    /// The objects.
+    Granted(T),
+    /// The right that is missing, such as `list jobs.batch`.
+    MissingRight(String),
 }
 
 fn is_forbidden(error: &kube::Error) -> bool {

@@ -15,7 +15,7 @@ use kueue_lab_engine::engine::ObjectChange;
 use kueue_lab_engine::workload::LocalQueueKey;
 use kueue_lab_engine::{Engine, EngineConfig};
 
-use super::cluster_lists::ClusterLists;
+use super::cluster_lists::{Access, ClusterLists};
 use super::explain_error::ExplainError;
 
 /// Lists every kind that scheduling decisions depend on and loads the objects into a new engine.
@@ -114,25 +114,25 @@ async fn load_devices(
     now: Timestamp,
 ) -> Result<(), ExplainError> {
     match lists.if_served_and_granted::<DeviceClass>().await? {
-        Ok(classes) => classes
+        Access::Granted(classes) => classes
             .into_iter()
             .for_each(|class| engine.apply(ObjectChange::upsert(class), now)),
-        Err(right) => denied.push(right),
+        Access::MissingRight(right) => denied.push(right),
     }
     match lists
         .if_served_and_granted::<ResourceClaimTemplate>()
         .await?
     {
-        Ok(templates) => templates
+        Access::Granted(templates) => templates
             .into_iter()
             .for_each(|template| engine.apply(ObjectChange::upsert(template), now)),
-        Err(right) => denied.push(right),
+        Access::MissingRight(right) => denied.push(right),
     }
     match lists.if_served_and_granted::<ResourceSlice>().await? {
-        Ok(slices) => slices
+        Access::Granted(slices) => slices
             .into_iter()
             .for_each(|slice| engine.apply(ObjectChange::upsert(slice), now)),
-        Err(right) => denied.push(right),
+        Access::MissingRight(right) => denied.push(right),
     }
     Ok(())
 }

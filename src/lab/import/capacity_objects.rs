@@ -7,7 +7,7 @@ use kueue_lab_api::provisioning_request;
 use kueue_lab_json::ValueExt;
 use serde_json::Value;
 
-use super::cluster_reader::ClusterReader;
+use super::cluster_reader::{Access, ClusterReader};
 use super::error::ImportError;
 use super::job_kinds::resource;
 
@@ -77,8 +77,8 @@ pub(super) async fn read_devices(
         match is_used {
             true => objects.extend(reader.list(&resource).await?),
             false => match reader.try_list(&resource).await? {
-                Ok(listed) => objects.extend(listed),
-                Err(right) => denied.push(right),
+                Access::Granted(listed) => objects.extend(listed),
+                Access::MissingRight(right) => denied.push(right),
             },
         }
     }

@@ -8,7 +8,7 @@ use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_json::ValueExt;
 use serde_json::Value;
 
-use super::cluster_reader::ClusterReader;
+use super::cluster_reader::{Access, ClusterReader};
 use super::error::ImportError;
 use super::job_kinds::job_resource;
 use super::named_objects::{NamedObjects, ObjectName, applied_objects};
@@ -136,12 +136,12 @@ pub(super) async fn read_objects_of_change(
             continue;
         }
         match reader.try_get(&mut named, &name).await? {
-            Ok(Some(object)) => {
+            Access::Granted(Some(object)) => {
                 known.insert(identity(&object));
                 objects.push(object);
             }
-            Ok(None) => {}
-            Err(right) => drop(denied.insert(right)),
+            Access::Granted(None) => {}
+            Access::MissingRight(right) => drop(denied.insert(right)),
         }
     }
     if !denied.is_empty() {

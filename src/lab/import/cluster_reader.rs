@@ -15,6 +15,14 @@ const VERSIONS: [&str; 3] = ["v1beta2", "v1beta1", "v1alpha1"];
 /// The most objects of an import.
 const MAX_OBJECTS: usize = 300_000;
 
+/// The result of a request that needs a right.
+pub(super) enum Access<T> {
+    /// What was read.
+    Granted(T),
+    /// The right that is missing, such as `list jobs.batch`.
+    MissingRight(String),
+}
+
 /// Reads resources of a cluster.
 pub(super) struct ClusterReader {
     client: Client,
@@ -37,19 +45,19 @@ impl ClusterReader {
     /// Lists a resource; empty without the right, which is recorded, or if the cluster does not serve it.
     pub(super) async fn list(&mut self, resource: &ApiResource) -> Result<Vec<Value>, ImportError> {
         match self.try_list(resource).await? {
-            Ok(items) => Ok(items),
-            Err(right) => {
+            Access::Granted(items) => Ok(items),
+            Access::MissingRight(right) => {
                 self.missing_rights.push(right);
                 Ok(Vec::new())
             }
         }
     }
 
-    /// Lists a resource; empty if the cluster does not serve it. The inner error is the missing right.
+    /// Lists a resource; empty if the cluster does not serve it.
     pub(super) async fn try_list(
         &mut self,
         resource: &ApiResource,
-    ) -> Result<Result<Vec<Value>, String>, ImportError> {
+    ) -> Result<Access<Vec<Value>>, ImportError> {
         let right = format!("list {}", resource_name(resource));
         match self.lists.list(resource).await {
             Ok(items) => {
@@ -60,11 +68,11 @@ impl ClusterReader {
                         self.read,
                         resource_name(resource)
                     ))),
-                    false => Ok(Ok(items)),
+                    false => Ok(Access::Granted(items)),
                 }
             }
-            Err(Error::Api(status)) if status.code == 404 => Ok(Ok(Vec::new())),
-            Err(Error::Api(status)) if status.code == 403 => Ok(Err(right)),
+            Err(Error::Api(status)) if status.code == 404 => Ok(Access::Granted(Vec::new())),
+            Err(Error::Api(status)) if status.code == 403 => Ok(Access::MissingRight(right)),
             Err(error) => Err(failed(right, error)),
         }
     }
@@ -86,19 +94,19 @@ impl ClusterReader {
         }
     }
 
-    /// Gets an object by its name; `None` if it does not exist. The inner error is the missing right.
+    /// Gets an object by its name; `None` if it does not exist.
     pub(super) async fn try_get(
         &mut self,
         named: &mut NamedObjects,
         name: &ObjectName,
-    ) -> Result<Result<Option<Value>, String>, ImportError> {
+    ) -> Result<Access<Option<Value>>, ImportError> {
         let right = match name.group() {
             "" => format!("get {}", name.kind),
             group => format!("get {}.{group}", name.kind),
         };
         match named.get(name).await {
-            Ok(object) => Ok(Ok(object)),
-            Err(Error::Api(status)) if status.code == 403 => Ok(Err(right)),
+            Ok(object) => Ok(Access::Granted(object)),
+            Err(Error::Api(status)) if status.code == 403 => Ok(Access::MissingRight(right)),
             Err(error) => Err(failed(right, error)),
         }
     }

@@ -13,7 +13,7 @@ use super::apply_order::apply_order;
 use super::bundle::Bundle;
 use super::capacity_objects::{is_wanted_claim, read_devices, read_provisioning};
 use super::change_scope::{ChangeScope, all_job_resources, read_objects_of_change};
-use super::cluster_reader::ClusterReader;
+use super::cluster_reader::{Access, ClusterReader};
 use super::error::ImportError;
 use super::imported_object::{
     is_lab_node, is_terminal, keep_running, prepare_node, service_accounts, strip_metadata,
@@ -218,8 +218,8 @@ async fn read_jobs(
         let listed = match is_required {
             true => reader.list(&resource).await?,
             false => match reader.try_list(&resource).await? {
-                Ok(listed) => listed,
-                Err(right) => {
+                Access::Granted(listed) => listed,
+                Access::MissingRight(right) => {
                     notes.push(format!(
                         "without the right to {right}, Pods are imported without their {}",
                         resource.kind
@@ -280,8 +280,8 @@ async fn read_all_jobs(
             continue;
         }
         match reader.try_list(&resource).await? {
-            Ok(listed) => jobs.extend(listed),
-            Err(right) => denied.push(right),
+            Access::Granted(listed) => jobs.extend(listed),
+            Access::MissingRight(right) => denied.push(right),
         }
     }
     if !denied.is_empty() {

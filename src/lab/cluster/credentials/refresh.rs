@@ -14,6 +14,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, service_fn};
 
+use crate::ClusterError;
+
 /// Minimum interval between two reads of the credentials; a plugin may have to call a server.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(2);
 /// Credentials that expire this soon are renewed while still valid.
@@ -29,7 +31,7 @@ pub(crate) struct AuthenticatedClient {
 
 /// Creates a client with the current credentials.
 type Reload =
-    Box<dyn Fn() -> BoxFuture<'static, Result<AuthenticatedClient, String>> + Send + Sync>;
+    Box<dyn Fn() -> BoxFuture<'static, Result<AuthenticatedClient, ClusterError>> + Send + Sync>;
 
 struct CredentialRefresher {
     reload: Reload,
@@ -42,7 +44,10 @@ struct CredentialRefresher {
 /// through one that `reload` creates.
 pub(crate) fn refreshing_client<F>(first: AuthenticatedClient, again: F) -> Client
 where
-    F: Fn() -> BoxFuture<'static, Result<AuthenticatedClient, String>> + Send + Sync + 'static,
+    F: Fn() -> BoxFuture<'static, Result<AuthenticatedClient, ClusterError>>
+        + Send
+        + Sync
+        + 'static,
 {
     let namespace = first.client.default_namespace().to_owned();
     let renewing = Arc::new(CredentialRefresher {
@@ -121,8 +126,8 @@ impl CredentialRefresher {
                 self.current.store(access.clone());
                 Some(access)
             }
-            Err(reason) => {
-                tracing::warn!("{why}; they could not be refreshed: {reason}");
+            Err(error) => {
+                tracing::warn!("{why}; they could not be refreshed: {error}");
                 None
             }
         }
