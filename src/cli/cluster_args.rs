@@ -25,18 +25,23 @@ pub(super) enum ClusterChoice {
     Context(String),
 }
 
+/// A text that is none of the clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a cluster is embedded, kind, k3d or context:NAME")]
+pub(super) struct ParseClusterError;
+
 impl ClusterChoice {
     /// Reads the value of `--cluster`.
     ///
     /// # Errors
-    /// The valid values.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// It is none of the valid ones.
+    pub(super) fn parse(text: &str) -> Result<Self, ParseClusterError> {
         match text.split_once(':') {
             None if text == "embedded" => Ok(Self::Embedded),
             None if text == "kind" => Ok(Self::Local(ClusterTool::Kind)),
             None if text == "k3d" => Ok(Self::Local(ClusterTool::K3d)),
             Some(("context", name)) if !name.is_empty() => Ok(Self::Context(name.to_owned())),
-            _ => Err("a cluster is embedded, kind, k3d or context:NAME".to_owned()),
+            _ => Err(ParseClusterError),
         }
     }
 }

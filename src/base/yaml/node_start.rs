@@ -67,12 +67,13 @@ fn read_scalar(
 ) -> Result<Node, Problem> {
     let plain = style == ScalarStyle::Plain;
     let wrong = |message: String| Problem::new(position, message);
+    let resolved = || scalar::plain(text).map_err(|error| wrong(error.to_string()));
     let kind = match tag.map(ToString::to_string) {
-        None if plain => scalar::plain(text).map_err(wrong)?,
+        None if plain => resolved()?,
         None => Kind::Text(text.to_owned()),
         Some(tag) => match tag.rsplit([':', '!']).next().unwrap_or_default() {
             "str" | "" => Kind::Text(text.to_owned()),
-            "int" | "float" | "bool" | "null" => scalar::plain(text).map_err(wrong)?,
+            "int" | "float" | "bool" | "null" => resolved()?,
             _ => return Err(wrong(format!("the tag {tag} is not supported"))),
         },
     };

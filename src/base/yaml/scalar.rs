@@ -4,11 +4,22 @@ use serde_json::Number;
 
 use super::Kind;
 
+/// A number that JSON cannot represent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ScalarError {
+    /// An infinity or not a number.
+    #[error("{0} is not a number JSON can hold; quote it if it is text")]
+    NotANumber(String),
+    /// It is too large.
+    #[error("{0} is too large a number; quote it if it is text")]
+    TooLarge(String),
+}
+
 /// The value of a plain scalar. Dates stay strings, as in JSON.
 ///
 /// # Errors
 /// A number that JSON cannot represent.
-pub(super) fn plain(text: &str) -> Result<Kind, String> {
+pub(super) fn plain(text: &str) -> Result<Kind, ScalarError> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -19,16 +30,12 @@ pub(super) fn plain(text: &str) -> Result<Kind, String> {
         }
         ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF"
         | "-.inf" | "-.Inf" | "-.INF" => {
-            return Err(format!(
-                "{text} is not a number JSON can hold; quote it if it is text"
-            ));
+            return Err(ScalarError::NotANumber(text.to_owned()));
         }
         _ => match number(text) {
             Some(Ok(number)) => Kind::Number(number),
             Some(Err(TooLarge)) => {
-                return Err(format!(
-                    "{text} is too large a number; quote it if it is text"
-                ));
+                return Err(ScalarError::TooLarge(text.to_owned()));
             }
             None => Kind::Text(text.to_owned()),
         },
@@ -186,7 +193,17 @@ mod tests {
 
     #[test]
     fn numbers_outside_json_are_rejected() {
-        assert!(plain(".inf").unwrap_err().contains("not a number JSON"));
-        assert!(plain("1e999").unwrap_err().contains("too large a number"));
+        assert!(
+            plain(".inf")
+                .unwrap_err()
+                .to_string()
+                .contains("not a number JSON")
+        );
+        assert!(
+            plain("1e999")
+                .unwrap_err()
+                .to_string()
+                .contains("too large a number")
+        );
     }
 }

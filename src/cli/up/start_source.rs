@@ -18,15 +18,20 @@ pub(super) enum StartSource {
     Context(String),
 }
 
+/// A `context:` without a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("context: needs the name of a context")]
+pub(super) struct NoContextName;
+
 impl StartSource {
     /// Reads the value of `--from`.
     ///
     /// # Errors
     /// The name of the context is missing.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, NoContextName> {
         match text.strip_prefix("context:") {
             None => Ok(Self::File(text.into())),
-            Some("") => Err("context: needs the name of a context".to_owned()),
+            Some("") => Err(NoContextName),
             Some(name) => Ok(Self::Context(name.to_owned())),
         }
     }

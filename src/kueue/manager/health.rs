@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tower::service_fn;
 
+use super::operator::OperatorError;
 use kueue_lab_api::config::ControllerHealth;
 use kueue_lab_controller_runtime::Tasks;
 use kueue_lab_http::{HttpServer, Limits, text_response};
@@ -25,19 +26,30 @@ const LIMITS: Limits = Limits {
     http2_ping_interval: None,
 };
 
+/// Why a health check fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HealthError {
+    /// The instance has failed.
+    #[error("{0}")]
+    Failed(Arc<OperatorError>),
+    /// The webhooks do not know all objects yet.
+    #[error("the informers are not synced yet")]
+    NotSynced,
+}
+
 /// The source of health and metrics.
 pub(crate) trait HealthChecker: Send + Sync + 'static {
     /// The liveness check.
     ///
     /// # Errors
-    /// The reason of the failed check, as response body.
-    fn live(&self) -> Result<(), String>;
+    /// The check fails; the error is the response body.
+    fn live(&self) -> Result<(), HealthError>;
 
     /// The readiness check: the process is live and can serve webhooks.
     ///
     /// # Errors
-    /// The reason of the failed check, as response body.
-    fn ready(&self) -> Result<(), String>;
+    /// The check fails; the error is the response body.
+    fn ready(&self) -> Result<(), HealthError>;
 
     /// The paths of the liveness and readiness checks.
     fn endpoints(&self) -> &HealthEndpoints;
@@ -105,9 +117,9 @@ fn respond(
     paths: ServedPaths,
     request: &Request<Incoming>,
 ) -> Response<Full<Bytes>> {
-    let probe = |outcome: Result<(), String>| match outcome {
+    let probe = |outcome: Result<(), HealthError>| match outcome {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
-        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, reason),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
     };
     let endpoints = checker.endpoints();
     let plain = "text/plain; charset=utf-8";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::health;
+use super::health::{self, HealthError};
 use super::instance::InstanceRole;
 use super::operator::OperatorError;
 use kueue_lab_controller::Controller;
@@ -21,19 +21,17 @@ pub(super) struct OperatorHealth {
 }
 
 impl health::HealthChecker for OperatorHealth {
-    fn live(&self) -> Result<(), String> {
+    fn live(&self) -> Result<(), HealthError> {
         match &*self.failed.borrow() {
-            Some(error) => Err(error.to_string()),
+            Some(error) => Err(HealthError::Failed(error.clone())),
             None => Ok(()),
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), HealthError> {
         self.live()?;
         match &self.policy {
-            Some(policy) if !policy.is_ready() => {
-                Err("the informers are not synced yet".to_owned())
-            }
+            Some(policy) if !policy.is_ready() => Err(HealthError::NotSynced),
             _ => Ok(()),
         }
     }

@@ -4,15 +4,23 @@ use serde_json::{Value, json};
 
 use kueue_lab_api::convert::convert;
 
+/// A review without a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a ConversionReview with a request")]
+pub(super) struct MalformedReview;
+
 /// Handles a review.
-pub(super) fn handle(review: &Value) -> Result<Value, String> {
+///
+/// # Errors
+/// It has no request.
+pub(super) fn handle(review: &Value) -> Result<Value, MalformedReview> {
     let request = &review["request"];
     let (Some(uid), Some(desired), Some(objects)) = (
         request["uid"].as_str(),
         request["desiredAPIVersion"].as_str(),
         request["objects"].as_array(),
     ) else {
-        return Err("not a ConversionReview with a request".into());
+        return Err(MalformedReview);
     };
     let version = desired.rsplit_once('/').map_or(desired, |(_, v)| v);
     let converted: Result<Vec<Value>, String> = objects

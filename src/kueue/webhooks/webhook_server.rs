@@ -152,7 +152,10 @@ async fn respond(
     let phase = match path.as_str() {
         MUTATE => AdmissionPhase::Mutate,
         VALIDATE => AdmissionPhase::Validate,
-        _ => return conversion_review::handle(&review).map_err(bad_request),
+        _ => {
+            let response = conversion_review::handle(&review);
+            return response.map_err(|error| bad_request(error.to_string()));
+        }
     };
     let response = admission_review::handle(policy, &mut review, phase).await;
     response.map_err(|e| match e {

@@ -74,6 +74,31 @@ pub(super) struct Nodes<'a> {
     requeue_after: Option<Duration>,
 }
 
+/// A feature of a Workflow that is not simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UnsupportedFeature {
+    /// The template does not exist.
+    #[error("template {0:?} is not found")]
+    TemplateNotFound(String),
+    /// The template is nested too deeply.
+    #[error("template {0:?} is nested too deeply")]
+    Depth(String),
+    /// The type of the template.
+    #[error("the type of template {0}")]
+    TemplateType(String),
+    /// Dependencies as an expression.
+    #[error("dag.tasks.depends")]
+    Depends,
+    /// A field of a step or task.
+    #[error("{field} of step {step}")]
+    StepField {
+        /// The field.
+        field: &'static str,
+        /// The step.
+        step: String,
+    },
+}
+
 impl<'a> Nodes<'a> {
     /// No nodes yet. Without `stopped` missing pods are created.
     pub(super) fn new(workflow: &'a Observed<'a>, status: &Value, stopped: bool) -> Self {
@@ -91,7 +116,10 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Evaluates a node with the template of that name. An error names the feature that is not simulated.
+    /// Evaluates a node with the template of that name.
+    ///
+    /// # Errors
+    /// A feature of the template is not simulated.
     pub(super) fn template(
         &mut self,
         name: &str,
@@ -99,15 +127,15 @@ impl<'a> Nodes<'a> {
         template: &str,
         arguments: &Value,
         globals: &Variables,
-    ) -> Result<Phase, String> {
+    ) -> Result<Phase, UnsupportedFeature> {
         let found = items(&self.workflow.spec()["templates"])
             .iter()
             .find(|t| t["name"] == template);
         let Some(found) = found else {
-            return Err(format!("template {template:?} is not found"));
+            return Err(UnsupportedFeature::TemplateNotFound(template.to_owned()));
         };
         if self.depth >= MAX_DEPTH {
-            return Err(format!("template {template:?} is nested too deeply"));
+            return Err(UnsupportedFeature::Depth(template.to_owned()));
         }
         let mut own = found.clone();
         substitute(&mut own, &inputs(found, arguments, globals), BRACKETS);
@@ -138,7 +166,7 @@ impl<'a> Nodes<'a> {
         } else if own["suspend"].is_object() {
             ("Suspend", self.suspend(name, &own["suspend"]))
         } else {
-            return Err(format!("the type of template {template}"));
+            return Err(UnsupportedFeature::TemplateType(template.to_owned()));
         };
         self.depth -= 1;
         let node = &mut self.nodes[at];
@@ -187,7 +215,12 @@ impl<'a> Nodes<'a> {
     }
 
     /// Groups of steps, one after the other.
-    fn steps(&mut self, name: &str, groups: &Value, globals: &Variables) -> Result<Phase, String> {
+    fn steps(
+        &mut self,
+        name: &str,
+        groups: &Value,
+        globals: &Variables,
+    ) -> Result<Phase, UnsupportedFeature> {
         for (index, group) in items(groups).iter().enumerate() {
             let mut phases = Vec::new();
             for step in items(group) {
@@ -204,11 +237,16 @@ impl<'a> Nodes<'a> {
     }
 
     /// Tasks with dependencies.
-    fn dag(&mut self, name: &str, dag: &Value, globals: &Variables) -> Result<Phase, String> {
+    fn dag(
+        &mut self,
+        name: &str,
+        dag: &Value,
+        globals: &Variables,
+    ) -> Result<Phase, UnsupportedFeature> {
         let mut phases: Vec<(String, Phase)> = Vec::new();
         let tasks = items(&dag["tasks"]);
         if tasks.iter().any(|task| !task["depends"].is_null()) {
-            return Err("dag.tasks.depends".to_owned());
+            return Err(UnsupportedFeature::Depends);
         }
         // Each round evaluates the tasks whose dependencies are known; a cycle ends the rounds.
         loop {
@@ -243,7 +281,7 @@ impl<'a> Nodes<'a> {
         name: &str,
         step: &Value,
         globals: &Variables,
-    ) -> Result<Vec<Phase>, String> {
+    ) -> Result<Vec<Phase>, UnsupportedFeature> {
         let unsupported = [
             "when",
             "withParam",
@@ -255,7 +293,10 @@ impl<'a> Nodes<'a> {
             "onExit",
         ];
         if let Some(field) = unsupported.iter().find(|field| !step[**field].is_null()) {
-            return Err(format!("{field} of step {name}"));
+            return Err(UnsupportedFeature::StepField {
+                field,
+                step: name.to_owned(),
+            });
         }
         let template = text_of(&step["template"]);
         if !step["withItems"].is_array() {
