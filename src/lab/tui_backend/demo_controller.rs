@@ -14,8 +14,8 @@ use crate::lab_demos::LabDemos;
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, ServedKind, serve_kind};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioProgress, StepProgress,
-    StepState,
+    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome, ScenarioProgress,
+    StepProgress, StepState,
 };
 
 struct DemoObjects {
@@ -125,10 +125,9 @@ fn status_of_run(progress: &ScenarioProgress) -> DemoStatus {
     };
     DemoStatus {
         steps: progress.steps.iter().map(step).collect(),
-        failed: matches!(progress.outcome, Some(Err(_))),
-        outcome: progress.outcome.as_ref().map(|outcome| match outcome {
-            Ok(text) => text.clone(),
-            Err(error) => error.to_string(),
+        failed: matches!(progress.outcome, Some(ScenarioOutcome::Failed(_))),
+        outcome: progress.outcome.clone().map(|outcome| match outcome {
+            ScenarioOutcome::Passed(text) | ScenarioOutcome::Failed(text) => text,
         }),
         ..DemoStatus::default()
     }
