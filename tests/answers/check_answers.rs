@@ -107,11 +107,23 @@ fn check_verdict(
             }
         }
         PendingVerdictKind::Waits if !reserves => {
-            let then = alone.explain(key).verdict;
-            Err(format!(
-                "it is not admitted without other workloads: {}",
-                then.map(|then| then.to_string()).unwrap_or_default()
-            ))
+            let then = alone.explain(key).verdict.unwrap();
+            // These say what happens in the state as it is, and are checked there. With fewer workloads flavors with
+            // more quota and without a topology domain can be assigned.
+            let is_about_now = matches!(
+                verdict.reason,
+                PendingReason::AwaitsRequeue { .. }
+                    | PendingReason::Fits { .. }
+                    | PendingReason::NeedsPreemption { .. }
+            );
+            match then.reason {
+                _ if is_about_now => Ok(()),
+                // Workloads of other cohorts used its nodes; their deletion is no event that requeues it.
+                PendingReason::AwaitsRequeue { .. } => check_requeue(&alone, key),
+                _ => Err(format!(
+                    "it is not admitted without other workloads: {then}"
+                )),
+            }
         }
         _ => Ok(()),
     }
@@ -189,7 +201,8 @@ fn release(state: &mut EngineState, key: &WorkloadKey) {
     });
 }
 
-/// `N more cpu in F`: with N more the flavor fits, and with less it does not.
+/// `N more cpu in F`: with N more the flavor fits, and with less it does not. With partial admission the decision is on all
+/// pods, and the verdict on the least number of them.
 fn check_shortage(
     state: &EngineState,
     key: &WorkloadKey,
@@ -210,10 +223,17 @@ fn check_shortage(
     if wl.spec.pod_sets.len() > 1 {
         return Ok(());
     }
+    let is_partial = wl.spec.pod_sets[0].min_count.is_some();
     let fits_with = |more: i64| {
         let mut with = state.clone();
         with.add_nominal(&decision.cluster_queue, flavor, more);
         let explained = with.explain(key);
+        if is_partial {
+            let verdict = explained.verdict.as_ref().unwrap();
+            let preempts = matches!(verdict.reason, PendingReason::NeedsPreemption { .. });
+            let lacks_quota = format!(" more cpu in {flavor}");
+            return Some(!preempts && !verdict.text().contains(&lacks_quota));
+        }
         let decision = explained.now.as_ref();
         let attempts = decision.map(|decision| &decision.pod_sets[0].attempts);
         let attempt = attempts.and_then(|all| all.iter().find(|a| &*a.flavor == flavor));

@@ -13,12 +13,16 @@ use kube::api::{
 };
 use kube::{Api, ResourceExt};
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, Workload};
+use kueue_lab_engine::engine::PendingVerdictKind;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
+use kueue_lab_explain::explain_text_of_controller;
 use kueue_lab_lab::{Lab, explain_live_workload};
+use kueue_lab_plan::ClusterState;
 use kueue_lab_reason::QuotaObject;
 use kueue_lab_simulation::simulate::{AdmittingChange, ExplainedWorkload, VerifiedChange};
 use kueue_lab_tui::model::ObjectKey;
 use kueue_lab_tui::model::import::workload_reasons;
+use kueue_lab_tui::screen::workload_pages;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -69,11 +73,14 @@ async fn shown_objects(lab: &Lab) -> Vec<Value> {
     objects
 }
 
-/// The changes that are proposed for the pending Workloads of a lab. Their verdicts are of the kind that the list of
-/// Workloads in the UI shows.
+/// The changes that are proposed for the pending Workloads of a lab. `explain`, `plan`, and the list and the page of Workloads
+/// in the UI say the same verdict.
 async fn proposed(lab: &Lab) -> Vec<(WorkloadKey, VerifiedChange)> {
     let mut all = Vec::new();
-    let in_list = workload_reasons(shown_objects(lab).await, lab.clock().now()).unwrap();
+    let (objects, now) = (shown_objects(lab).await, lab.clock().now());
+    let in_list = workload_reasons(objects.clone(), now).unwrap();
+    let pages = workload_pages(objects, now).unwrap();
+    let of_plan = ClusterState::of_lab(lab).await.unwrap().workloads;
     for wl in workloads(lab).await {
         if predicates::has_quota_reservation(&wl) {
             continue;
@@ -86,7 +93,19 @@ async fn proposed(lab: &Lab) -> Vec<(WorkloadKey, VerifiedChange)> {
             serde_json::to_value(&of_engine).unwrap()
         );
         let verdict = of_api.explanation.verdict.as_ref().unwrap();
-        let row = &in_list[&ObjectKey::new(key.namespace(), key.name())];
+        let controller = lab.controller().unwrap();
+        let text = explain_text_of_controller(&lab.client(), &controller, &key).await;
+        let text = text.unwrap();
+        assert!(
+            text.contains(&format!("  verdict   {verdict}\n")),
+            "{key}: {verdict}; {text}"
+        );
+        let of_plan = &of_plan[&key.to_string()];
+        let never = verdict.kind == PendingVerdictKind::Never;
+        assert_eq!(of_plan.never, never, "{key}: {verdict}; plan: {of_plan:?}");
+        let in_ui = ObjectKey::new(key.namespace(), key.name());
+        let (row, page) = (&in_list[&in_ui], &pages[&in_ui]);
+        assert!(page.contains(row.as_str()), "{key}: {row}; page: {page}");
         let prefix = format!("{}: ", verdict.kind.as_str());
         // Of a Workload that no cycle evaluated, the objects have no reason.
         let is_known = !["waits: behind ", "waits: not evaluated "]

@@ -16,6 +16,7 @@ use crate::queue::Head;
 use crate::workload::{
     AssignmentClusterQueueState, Info, WorkloadKey, adjust_resources, predicates,
 };
+use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_reason::{
     InadmissibleCause, InadmissibleState, PendingReason, PendingVerdict, QuotaShortfall,
 };
@@ -133,6 +134,11 @@ impl Engine {
             .as_ref()
             .and_then(|info| Some(self.dry_run(info.clone(), now)?.0));
         let does_not_fit = decision_as_head.as_ref().is_some_and(does_not_fit);
+        let of_least = nominated
+            .as_ref()
+            .filter(|_| does_not_fit && self.config.gates.partial_admission)
+            .and_then(with_least_counts)
+            .and_then(|info| Some(self.dry_run(info, now)?.0));
         let without_usage = nominated.filter(|_| does_not_fit).and_then(|info| {
             let engine = order.without_usage.get_or_insert_with(|| {
                 let mut engine = Box::new(self.clone());
@@ -173,6 +179,7 @@ impl Engine {
             _ => self.pending_verdict(
                 &wl,
                 &explanation,
+                of_least.as_ref(),
                 without_usage.as_ref(),
                 first.as_ref(),
                 now,
@@ -236,6 +243,27 @@ impl Engine {
         decision.requeue_reason = entry.requeue_reason;
         Some((decision, entry.info.last_assignment))
     }
+}
+
+/// The workload with the least number of pods of each pod set; none without partial admission.
+fn with_least_counts(info: &Info) -> Option<Info> {
+    if !predicates::can_be_partially_admitted(&info.obj) {
+        return None;
+    }
+    let mut wl = Workload::clone(&info.obj);
+    let mut total_requests = info.total_requests.to_vec();
+    for pod_set in &mut wl.spec.pod_sets {
+        let total = total_requests.iter_mut().find(|t| t.name == pod_set.name)?;
+        let least = pod_set.min_count.take().unwrap_or(total.count);
+        *total = total.scaled_to(least.min(total.count));
+        pod_set.count = total.count;
+    }
+    Some(Info {
+        obj: Arc::new(wl),
+        total_requests: total_requests.into(),
+        last_assignment: None,
+        ..info.clone()
+    })
 }
 
 /// Whether a workload does not fit now, and preemption does not help.

@@ -51,7 +51,7 @@ impl Engine {
         }
         let not_assigned = matches!(cause, Some(InadmissibleCause::NotAssigned { .. }));
         let workload = self.store.workload(&decision.workload);
-        let pod_sets = |wl: &Workload| self.pod_set_shortages(wl, decision);
+        let pod_sets = |wl: &Workload| self.pod_set_shortages(wl, decision, decision);
         let pod_sets = workload.map(|wl| pod_sets(wl)).unwrap_or_default();
         let is_preempting = pod_sets.is_empty() && !decision.victims.is_empty();
         match cause {

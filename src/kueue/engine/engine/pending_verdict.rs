@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use super::{Engine, Explanation};
 use crate::cycle::{Decision, EntryStatus, PodSetDecision};
-use crate::flavor_assigner::{FlavorAssignmentAttempt, FlavorAssignmentMode, ResourceAttempt};
+use crate::flavor_assigner::{FlavorAssignmentAttempt, FlavorAssignmentMode};
 use crate::resources::{Amount, ResourceName};
 use crate::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
@@ -19,12 +19,13 @@ use kueue_lab_reason::{
 const MAX_TARGETS: usize = 3;
 
 impl Engine {
-    /// The verdict on an explained pending workload, with the decision without any usage if it does not fit, and the
-    /// `first` of its queue; none when it reserves quota or is finished.
+    /// The verdict on an explained pending workload, with the decisions for the least number of pods and without any usage if it
+    /// does not fit, and the `first` of its queue; none when it reserves quota or is finished.
     pub(super) fn pending_verdict(
         &self,
         wl: &Workload,
         explanation: &Explanation,
+        of_least: Option<&Decision>,
         without_usage: Option<&Decision>,
         first: Option<&WorkloadKey>,
         now: Timestamp,
@@ -40,7 +41,7 @@ impl Engine {
             .filter(|reason| reason.kind() != PendingVerdictKind::Waits)
             .or_else(|| self.never_fits(wl, without_usage?))
             .or(not_evaluated)
-            .or_else(|| self.reason_of_decision(wl, explanation, first))
+            .or_else(|| self.reason_of_decision(wl, explanation, of_least, first))
             .unwrap_or(PendingReason::NotEvaluated { position: None });
         Some(reason.into())
     }
@@ -114,6 +115,7 @@ impl Engine {
         &self,
         wl: &Workload,
         explanation: &Explanation,
+        of_least: Option<&Decision>,
         first: Option<&WorkloadKey>,
     ) -> Option<PendingReason> {
         let decision = explanation.now.as_ref()?;
@@ -124,7 +126,7 @@ impl Engine {
             let cause = cause?.clone();
             return Some(PendingReason::Inadmissible { cause });
         }
-        let pod_sets = self.pod_set_shortages(wl, decision);
+        let pod_sets = self.pod_set_shortages(wl, decision, of_least.unwrap_or(decision));
         let ahead = explanation.position.filter(|&ahead| ahead > 0);
         // The workloads before it in its queue.
         let behind = ahead.zip(first).map(|(count, first)| WorkloadsAhead {
@@ -171,16 +173,20 @@ impl Engine {
         })
     }
 
-    /// What the pod sets lack that do not fit by a decision.
+    /// What the pod sets lack that do not fit by a decision. With partial admission, `least` is the decision on the least
+    /// number of pods, and what these lack is reported.
     pub(super) fn pod_set_shortages(
         &self,
         wl: &Workload,
         decision: &Decision,
+        least: &Decision,
     ) -> Vec<PodSetShortage> {
         let mut shortages = Vec::new();
-        for pod_set in &decision.pod_sets {
-            let shortage = self.topology_shortage(decision, pod_set);
-            let shortage = shortage.or_else(|| self.shortage(wl, decision, pod_set));
+        for pod_set in &least.pod_sets {
+            let shortage = self.topology_shortage(least, pod_set);
+            let all = decision.pod_sets.iter().find(|p| p.name == pod_set.name);
+            let all = all.map_or(pod_set.count, |all| all.count);
+            let shortage = shortage.or_else(|| self.shortage(least, pod_set, all));
             shortages.extend(shortage.map(|shortage| PodSetShortage {
                 pod_set: pod_set_name(wl, pod_set),
                 shortage,
@@ -258,20 +264,19 @@ impl Engine {
         })
     }
 
-    /// What a pod set lacks in the flavor that lacks the fewest resources, for the least number of pods.
+    /// What a pod set lacks in the flavor that lacks the fewest resources. `all` is its number of pods, of which the decision
+    /// may be on fewer.
     fn shortage(
         &self,
-        wl: &Workload,
         decision: &Decision,
         pod_set: &PodSetDecision,
+        all: i32,
     ) -> Option<Shortage> {
         if pod_set.reasons.is_empty() {
             return None;
         }
-        let least = least_count(wl, pod_set);
         let missing = pod_set.attempts.iter();
-        let missing =
-            missing.flat_map(|attempt| self.missing_quota(decision, pod_set, attempt, least));
+        let missing = missing.flat_map(|attempt| self.missing_quota(decision, attempt));
         let missing: Vec<FlavorReason> = missing.collect();
         let other = reasons_of(pod_set).into_iter().filter(|reason| {
             !matches!(
@@ -286,7 +291,7 @@ impl Engine {
                 cluster_queue: &decision.cluster_queue,
                 requests: &[],
                 count: pod_set.count,
-                least,
+                least: pod_set.count,
                 reasons,
                 topology_failure: None,
                 ignores_undeclared_resources: false,
@@ -296,27 +301,23 @@ impl Engine {
         match evaluated(&reasons) {
             Some(Shortage::Quota { missing, .. }) => Some(Shortage::Quota {
                 missing,
-                pods: (least < pod_set.count).then_some((least, pod_set.count)),
+                pods: (pod_set.count < all).then_some((pod_set.count, all)),
             }),
             _ => evaluated(&reasons_of(pod_set)),
         }
     }
 
-    /// The quota that the least number of pods lacks in a flavor, with the usage above the quota that the
+    /// The quota that a pod set lacks in a flavor, with the usage above the quota that the
     /// ClusterQueue can use, which a release must cover first.
     fn missing_quota(
         &self,
         decision: &Decision,
-        pod_set: &PodSetDecision,
         attempt: &FlavorAssignmentAttempt,
-        least: i32,
     ) -> Vec<FlavorReason> {
-        let is_partial = least < pod_set.count;
         let reasons = attempt.resources.iter().filter_map(|quota| {
             let flavor = attempt.flavor.clone();
             let resource = quota.resource;
-            let total = least_total(quota, pod_set.count, least);
-            if total > quota.capacity {
+            if quota.requested.plus(quota.taken_before) > quota.capacity {
                 return Some(FlavorReason::InsufficientQuota {
                     flavor,
                     resource,
@@ -325,16 +326,12 @@ impl Engine {
                     capacity: quota.capacity,
                 });
             }
-            let missing: Amount = match is_partial {
-                true => total.value().saturating_sub(quota.available.value()).into(),
-                false => quota.missing,
-            };
-            missing.is_positive().then(|| {
+            quota.missing.is_positive().then(|| {
                 let excess = self.excess_usage(decision, &attempt.flavor, resource);
                 FlavorReason::InsufficientUnusedQuota {
                     flavor,
                     resource,
-                    missing: missing.plus(excess),
+                    missing: quota.missing.plus(excess),
                 }
             })
         });
@@ -360,15 +357,6 @@ fn reasons_of(pod_set: &PodSetDecision) -> Vec<&FlavorReason> {
     let other: Vec<&FlavorReason> = other.collect();
     reasons.extend(other);
     reasons
-}
-
-/// The request of the least number of pods, with those of earlier pod sets in the flavor.
-fn least_total(resource: &ResourceAttempt, count: i32, least: i32) -> Amount {
-    if least >= count || count <= 0 {
-        return resource.requested.plus(resource.taken_before);
-    }
-    let requested = resource.requested.value() / i64::from(count) * i64::from(least);
-    resource.taken_before.plus(requested.into())
 }
 
 /// The number of pods of a pod set below which it cannot be admitted.
