@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use kube::ResourceExt;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams,
@@ -328,6 +328,15 @@ fn mpi_job_succeeds_and_is_suspended() {
         job.wait("suspended", |s| is_true(s, "Suspended")).await;
         job.patch(json!({"runPolicy": {"suspend": false}})).await;
         job.wait("running", |s| is_true(s, "Running")).await;
+        let config_maps: Api<ConfigMap> = Api::namespaced(lab.client.clone(), "test");
+        let own = &job.name;
+        let worker = |index: usize| format!("{own}-worker-{index}.{own}.test.svc");
+        let config_map = config_maps.get(&format!("{own}-config")).await.unwrap();
+        let hostfile = format!("{} slots=1\n{} slots=1\n", worker(0), worker(1));
+        assert_eq!(config_map.data.unwrap()["hostfile"], hostfile);
+        let services: Api<Service> = Api::namespaced(lab.client.clone(), "test");
+        let service = services.get(own).await.unwrap().spec.unwrap();
+        assert_eq!(service.cluster_ip.as_deref(), Some("None"));
         job.wait("succeeded", |s| is_true(s, "Succeeded")).await;
         job.wait_for_pods(1, "Succeeded").await;
     });

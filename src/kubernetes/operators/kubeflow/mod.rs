@@ -3,6 +3,7 @@
 mod job_conditions;
 mod labels;
 mod mpi_job;
+mod mpi_job_config;
 mod run_policy;
 mod training_job;
 mod training_operator;

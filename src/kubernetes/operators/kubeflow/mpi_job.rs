@@ -9,7 +9,7 @@ use super::super::reconcile_plan::{ChildReference, ReconcilePlan};
 use super::super::{job_status, suspended_job};
 use super::job_conditions::{JobConditions, is_finished};
 use super::run_policy::delete_pods;
-use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
+use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, mpi_job_config};
 use kueue_lab_controller_utils::event_recorder::NewEvent;
 use kueue_lab_controller_utils::pods::{is_deleting, is_ready, is_terminal, phase};
 
@@ -71,6 +71,9 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> ReconcilePlan {
         plan_workers(job, worker, &mut plan);
     }
     plan_launcher(job, launcher, worker, suspended, &mut plan);
+    if !suspended {
+        plan_config(job, worker, &mut plan);
+    }
     replica_statuses(job, &mut status);
     if !suspended {
         progress(job, &conditions, &mut status, &mut plan);
@@ -104,7 +107,7 @@ fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut ReconcilePlan) {
         .extend(surplus.map(|pod| ChildReference::of(pod.as_ref())));
     let own = job.name();
     let existing = job.pod_names();
-    let names = (0..wanted).map(|index| (index, format!("{own}-worker-{index}")));
+    let names = (0..wanted).map(|index| (index, worker_name(job, index)));
     let missing = names.filter(|(_, name)| !existing.contains(name.as_str()));
     plan.create_replicas(job, missing, |(index, name)| {
         let number = (index + first).to_string();
@@ -134,6 +137,25 @@ fn plan_workers(job: &Observed<'_>, worker: &Value, plan: &mut ReconcilePlan) {
         }
         pod
     });
+}
+
+/// Plans the Service and the ConfigMap before the first pods. Those of others with their names are kept.
+fn plan_config(job: &Observed<'_>, worker: &Value, plan: &mut ReconcilePlan) {
+    if plan.create.is_empty() && plan.patch.is_empty() {
+        return;
+    }
+    let workers = (0..wanted_workers(worker)).map(|index| worker_name(job, index));
+    let config_map = mpi_job_config::config_map(job, workers);
+    if config_map.is_none() {
+        plan.warn_not_simulated("a hostfile of more than 1 MiB");
+    }
+    let service = mpi_job_config::service(job, OPERATOR);
+    let objects = config_map.into_iter().chain([service]);
+    plan.create.splice(0..0, objects);
+}
+
+fn worker_name(job: &Observed<'_>, index: usize) -> String {
+    format!("{}-worker-{index}", job.name())
 }
 
 fn launcher_name(job: &Observed<'_>) -> String {
@@ -196,6 +218,7 @@ fn launcher_job(job: &Observed<'_>, launcher: &Value, suspended: bool) -> Value 
         ),
     ];
     child_objects::add_env(&mut template["spec"], &variables);
+    mpi_job_config::mount(job, &mut template["spec"]);
     let mut launcher = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
