@@ -350,6 +350,7 @@ async fn second_instance(lab: &ManagerLab) -> Operator {
         namespace: NAMESPACE.into(),
         route: None,
         port: 0,
+        explanations: None,
         failure_policy: FailurePolicy::Ignore,
         certificate_lifetimes: CertificateLifetimes::default(),
         identity: Some("second_1".into()),

@@ -15,8 +15,10 @@ use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
 use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
-use kueue_lab_lab::{find_upstream, in_cluster};
-use kueue_lab_manager::{Operator, OperatorConfig, OperatorError, WITHOUT_WEBHOOKS};
+use kueue_lab_lab::{ControllerExplainer, find_upstream, in_cluster};
+use kueue_lab_manager::{
+    ExplanationConfig, Operator, OperatorConfig, OperatorError, WITHOUT_WEBHOOKS,
+};
 use kueue_lab_metrics::{Metrics, ReplicaRole};
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
 
@@ -51,6 +53,9 @@ pub(super) struct Args {
     /// The port to serve webhooks on; 0 takes any free port [default: 9443 inside a cluster].
     #[arg(long, value_name = "N")]
     webhook_port: Option<u16>,
+    /// The port to serve explanations on; 0 takes any free port [default: 9444 inside a cluster].
+    #[arg(long, value_name = "N")]
+    explanation_port: Option<u16>,
     /// The name or address under which the cluster's API server reaches this machine [default:
     /// detected].
     #[arg(long, value_name = "HOST")]
@@ -60,8 +65,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "POLICY", default_value = "ignore")]
     webhook_failure: WebhookFailurePolicy,
     /// Serve no webhooks: jobs are suspended after their creation, queues are not validated, v1beta1 is
-    /// not served, and single pods are not queued.
-    #[arg(long, conflicts_with_all = ["webhook_port", "webhook_host", "webhook_failure"])]
+    /// not served, single pods are not queued, and `kueue-lab explain` decides on a copy of the objects.
+    #[arg(long, conflicts_with_all = ["webhook_port", "explanation_port", "webhook_host", "webhook_failure"])]
     no_webhooks: bool,
     /// Validity of the webhooks' certificates, in seconds. For tests of their renewal.
     #[arg(long, value_name = "SECONDS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -147,6 +152,13 @@ async fn serve(args: Args) -> Result<(), CommandError> {
         namespace,
         route,
         port: args.webhook_port.unwrap_or(if inside { 9443 } else { 0 }),
+        explanations: Some(ExplanationConfig {
+            explainer: Arc::new(ControllerExplainer),
+            port: args
+                .explanation_port
+                .unwrap_or(if inside { 9444 } else { 0 }),
+            pod: in_cluster::pod_address().filter(|_| inside),
+        }),
         failure_policy: match args.webhook_failure {
             WebhookFailurePolicy::Ignore => FailurePolicy::Ignore,
             WebhookFailurePolicy::Fail => FailurePolicy::Fail,

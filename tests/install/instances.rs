@@ -120,6 +120,7 @@ pub(crate) fn operator_config(client: Client, name: &str, clock: Clock) -> Opera
         namespace: NAMESPACE.to_owned(),
         route: Some(WebhookRoute::Loopback),
         port: 0,
+        explanations: None,
         failure_policy: FailurePolicy::Ignore,
         certificate_lifetimes: Default::default(),
         identity: Some(name.to_owned()),

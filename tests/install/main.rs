@@ -6,6 +6,7 @@
 mod cluster_fixture;
 mod commands;
 mod controller;
+mod explanations;
 mod install_uninstall;
 mod instances;
 mod rbac;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
+use kueue_lab_apiserver::ServeOptions;
 use kueue_lab_clock::Clock;
 use kueue_lab_install::NAMESPACE;
 use kueue_lab_manager::Operator;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use tower::service_fn;
 
 use crate::cluster_fixture::{TestCluster, wait_for};
+use crate::explanations::{wait_until_served, with_explanations};
 use crate::instances::operator_config;
 
 /// A request to authorize.
@@ -109,6 +111,8 @@ fn roles() -> (Vec<Value>, Vec<Value>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_controller_stays_within_its_roles() {
     let cluster = TestCluster::start().await;
+    // Writes how the API server authenticates to extension API servers.
+    let _serving = cluster.server.serve(ServeOptions::default()).await.unwrap();
     let seen: Arc<Mutex<BTreeSet<ResourceAttributes>>> = Arc::default();
     let (client, record) = (cluster.client.clone(), seen.clone());
     let service = service_fn(move |request: Request<Body>| {
@@ -122,9 +126,10 @@ async fn the_controller_stays_within_its_roles() {
     });
     cluster.create(namespace).await.unwrap();
     let client = Client::new(service, "default");
-    let config = operator_config(client, "me", Clock::real());
+    let config = with_explanations(operator_config(client, "me", Clock::real()));
     let operator = Operator::start(config).await.unwrap();
     operator.wait_until_leader(|_| ()).await.unwrap();
+    wait_until_served(&cluster).await;
     cluster.create_queues(8).await;
     cluster.job("j1", 8).await;
     wait_for("the first runs", || async {
@@ -144,12 +149,23 @@ async fn the_controller_stays_within_its_roles() {
     .await;
     operator.stop().await;
     let (of_cluster, of_namespace) = roles();
+    // Bound in lab/deploy.
+    let reader = "extension-apiserver-authentication-reader";
+    let reader = cluster.get(
+        "rbac.authorization.k8s.io/v1",
+        "Role",
+        "kube-system",
+        reader,
+    );
+    let reader = reader.await.unwrap();
+    let reader = reader["rules"].as_array().unwrap();
     let seen = seen.lock();
     let rejected: Vec<&ResourceAttributes> = seen
         .iter()
         .filter(|asked| {
             let own = asked.namespace == NAMESPACE && of_namespace.iter().any(|r| allows(r, asked));
-            !own && !of_cluster.iter().any(|rule| allows(rule, asked))
+            let read = asked.namespace == "kube-system" && reader.iter().any(|r| allows(r, asked));
+            !own && !read && !of_cluster.iter().any(|rule| allows(rule, asked))
         })
         .collect();
     assert!(rejected.is_empty(), "{rejected:#?}");

@@ -22,8 +22,8 @@ Examples:
 
 /// Explain the admission of a Workload, the use of a ClusterQueue's quota, or the preemptions of a Workload.
 ///
-/// The engine of a running lab explains its decisions. On other clusters an engine decides on the objects and with the
-/// configuration of the cluster; with --config always.
+/// The engine of a running lab or of `kueue-lab controller` explains its decisions. On other clusters an engine decides
+/// on the objects and with the configuration of the cluster; with --config always.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {

@@ -12,6 +12,7 @@ pub mod config;
 pub mod constants;
 pub mod convert;
 pub mod crds;
+pub mod explanation;
 mod feature_gates;
 mod go_encoding;
 mod list_names;

@@ -1,6 +1,7 @@
-//! Kueue's ClusterRoles for users: an editor and a viewer role for each kind, and the roles
+//! Kueue's ClusterRoles for users, and that of explanations: an editor and a viewer role for each kind, and the roles
 //! batch-admin and batch-user, which aggregate them (`config/components/rbac` of upstream).
 
+use kueue_lab_api::explanation::{GROUP, SUBRESOURCE};
 use serde_json::{Map, Value, json};
 
 /// The name of the role of administrators of queues.
@@ -122,6 +123,7 @@ pub fn cluster_roles() -> Vec<Value> {
         aggregated(BATCH_USER_ROLE, BATCH_USER),
         pending_workloads_viewer("pending-workloads-cq-viewer", "clusterqueues", false),
         pending_workloads_viewer("pending-workloads-lq-viewer", "localqueues", true),
+        explanation_viewer(),
     ];
     for resource in RESOURCES {
         roles.push(editor(resource));
@@ -145,6 +147,16 @@ fn pending_workloads_viewer(name: &str, plural: &str, user: bool) -> Value {
     let resource = format!("{plural}/pendingworkloads");
     let rule = rule("visibility.kueue.x-k8s.io", &resource, VIEW);
     cluster_role(name, labels, vec![rule])
+}
+
+/// The role that reads explanations, a part of batch-admin. An explanation names Workloads of other namespaces, so that
+/// no role of a namespace has it.
+pub(super) fn explanation_viewer() -> Value {
+    let resources = ["workloads", "clusterqueues"];
+    let rules = resources.map(|plural| rule(GROUP, &format!("{plural}/{SUBRESOURCE}"), &["get"]));
+    let mut role = cluster_role("explanation-viewer", vec![BATCH_ADMIN], rules.to_vec());
+    role["metadata"]["name"] = "kueue-lab-explanation-viewer".into();
+    role
 }
 
 fn editor(resource: &Resource) -> Value {
@@ -224,6 +236,7 @@ mod tests {
             "kueue-clusterqueue-viewer-role",
             "kueue-pending-workloads-cq-viewer-role",
             "kueue-raycluster-viewer-role",
+            "kueue-lab-explanation-viewer",
         ] {
             assert_eq!(label(admin_only), Value::Null, "{admin_only}");
         }
@@ -231,6 +244,6 @@ mod tests {
             .iter()
             .map(|r| r["metadata"]["name"].to_string())
             .collect();
-        assert_eq!((names.len(), roles.len()), (44, 44));
+        assert_eq!((names.len(), roles.len()), (45, 45));
     }
 }

@@ -63,6 +63,12 @@ pub enum InstallError {
         /// The message of the API server.
         reason: String,
     },
+    /// The API server does not reach the server of explanations.
+    #[error("the API server does not reach the server of explanations: {reason}")]
+    ExplanationsUnreachable {
+        /// The condition of the APIService.
+        reason: String,
+    },
     /// The serving certificate of the webhooks.
     #[error(transparent)]
     Certificate(#[from] kueue_lab_webhooks::certificates::CertificateError),

@@ -1,4 +1,4 @@
-//! Installs CRDs and webhook configurations into a cluster.
+//! Installs CRDs, webhook configurations and the API of explanations into a cluster.
 
 use std::net::SocketAddr;
 
@@ -7,8 +7,8 @@ use kube::Client;
 use serde_json::json;
 
 use super::{
-    FailurePolicy, InstallError, WebhookRoute, crds, dynamic_objects, webhook_configurations,
-    webhook_probe,
+    ExplanationEndpoint, FailurePolicy, InstallError, WebhookRoute, crds, dynamic_objects,
+    explanation_api, webhook_configurations, webhook_probe,
 };
 use kueue_lab_clock::Clock;
 
@@ -25,7 +25,7 @@ pub struct WebhookEndpoint {
     pub failure_policy: FailurePolicy,
 }
 
-/// Installs Kueue's CRDs and webhook configurations into a cluster.
+/// Installs Kueue's CRDs, webhook configurations and the API of explanations into a cluster.
 #[derive(Clone)]
 pub struct Installer {
     pub(super) client: Client,
@@ -96,6 +96,31 @@ impl Installer {
     /// Permissions are missing or the API server is unavailable.
     pub async fn remove_abandoned_webhooks(&self) -> Result<usize, InstallError> {
         webhook_configurations::remove_url_webhooks(&self.client).await
+    }
+
+    /// Registers the API of explanations and waits until the API server reaches its server. Unregisters it otherwise.
+    ///
+    /// # Errors
+    /// Permissions are missing, the API server is unavailable, or does not reach the server.
+    pub async fn install_explanations(
+        &self,
+        endpoint: &ExplanationEndpoint,
+    ) -> Result<(), InstallError> {
+        explanation_api::install(&self.client, &self.clock, &self.namespace, endpoint).await
+    }
+
+    /// Unregisters the API of explanations, if it is registered. Called before its server stops, and by a leader that
+    /// serves none.
+    ///
+    /// # Errors
+    /// Permissions are missing or the API server is unavailable.
+    pub async fn remove_explanations(&self) -> Result<bool, InstallError> {
+        explanation_api::remove(&self.client, &self.namespace).await
+    }
+
+    /// The DNS name that the certificate of the server of explanations must have.
+    pub fn explanation_server_name(&self) -> String {
+        explanation_api::server_name(&self.namespace)
     }
 
     /// Ensures the namespace; waits for a terminating one and recreates it.

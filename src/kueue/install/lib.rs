@@ -1,4 +1,4 @@
-//! Installs CRDs, webhook configurations and certificates into an existing cluster, and uninstalls
+//! Installs CRDs, webhook configurations, the APIService of explanations and certificates into an existing cluster, and uninstalls
 //! them so that jobs and pods can run.
 //!
 //! Every object has the label [`MANAGED_BY`] and is applied with the field manager
@@ -13,6 +13,7 @@ mod cluster_roles;
 mod crds;
 mod dynamic_objects;
 mod error;
+mod explanation_api;
 mod installer;
 mod managed_by;
 mod uninstall;
@@ -24,6 +25,7 @@ pub use batch_role::BatchRole;
 pub use cert_rotator::{CertRotator, CertificateSecret};
 pub use cluster_roles::cluster_roles;
 pub use error::InstallError;
+pub use explanation_api::{EXPLANATION_SERVICE, ExplanationEndpoint};
 pub use installer::{Installer, WebhookEndpoint};
 pub use managed_by::{MANAGED_BY, is_managed_by_lab, selector};
 pub use uninstall::UninstallReport;

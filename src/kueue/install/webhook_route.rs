@@ -74,7 +74,8 @@ impl WebhookRoute {
         }
     }
 
-    fn host(&self) -> Option<String> {
+    /// The host outside the cluster; none of a Service.
+    pub(super) fn host(&self) -> Option<String> {
         Some(match self {
             Self::Loopback => "127.0.0.1".to_owned(),
             Self::DockerGateway(gateway) => gateway.to_string(),

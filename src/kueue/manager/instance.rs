@@ -10,7 +10,9 @@ use kueue_lab_clock::Entropy;
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_election::{LeaderElectionConfig, LeaderElector};
-use kueue_lab_install::{CertRotator, Installer, WebhookEndpoint, WebhookRoute};
+use kueue_lab_install::{
+    CertRotator, ExplanationEndpoint, Installer, WebhookEndpoint, WebhookRoute,
+};
 use kueue_lab_metrics::Metrics;
 use kueue_lab_webhooks::AdmissionHandler;
 
@@ -37,6 +39,8 @@ pub(super) struct Instance {
     pub(super) kueue: ControllerConfig,
     pub(super) installer: Installer,
     pub(super) endpoint: Option<(WebhookEndpoint, CertRotator)>,
+    /// The server of explanations, whose authority is that of the endpoint.
+    pub(super) explanations: Option<ExplanationEndpoint>,
     pub(super) policy: Arc<AdmissionHandler>,
     pub(super) leader_election: Option<LeaderElectionConfig>,
     pub(super) metrics: Option<Metrics>,

@@ -18,6 +18,9 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 const NAMESPACE_CREATION_DELAY: Duration = Duration::from_millis(250);
 /// Delay after a term that failed to start.
 const TERM_RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Delay after explanations that could not be registered. An APIService that is not available keeps namespaces from being
+/// deleted, so it is not tried often.
+const EXPLANATIONS_RETRY_DELAY: Duration = Duration::from_mins(10);
 
 /// Runs terms until cancelled.
 ///
@@ -110,7 +113,10 @@ async fn run_term(
         instance
             .role
             .send_replace(InstanceRole::Leader(Box::new(controller.clone())));
-        rotate_certificates(instance, &controller).await;
+        tokio::join!(
+            serve_explanations(instance),
+            rotate_certificates(instance, &controller),
+        );
         Ok(())
     };
     tokio::select! {
@@ -152,6 +158,32 @@ async fn register_webhooks(
     Ok(())
 }
 
+/// Registers the API of explanations, or unregisters that of a leader that is gone. The controller works without it.
+async fn serve_explanations(instance: &Instance) {
+    loop {
+        let Err(error) = register_explanations(instance).await else {
+            return;
+        };
+        let delay = match error {
+            InstallError::Unavailable { .. } => TERM_RETRY_DELAY,
+            _ => EXPLANATIONS_RETRY_DELAY,
+        };
+        tracing::warn!("`kueue-lab explain` decides on a copy of the objects: {error}");
+        instance.clock.sleep(delay).await;
+    }
+}
+
+async fn register_explanations(instance: &Instance) -> Result<(), InstallError> {
+    match (&instance.explanations, &instance.endpoint) {
+        (Some(endpoint), Some((_, rotator))) => {
+            let mut endpoint = endpoint.clone();
+            endpoint.authority = rotator.authority();
+            instance.installer.install_explanations(&endpoint).await
+        }
+        _ => instance.installer.remove_explanations().await.map(drop),
+    }
+}
+
 /// Renews the certificate, and `caBundle` when the authority changes.
 async fn rotate_certificates(instance: &Instance, controller: &Controller) {
     let Some((endpoint, rotator)) = &instance.endpoint else {
@@ -167,6 +199,9 @@ async fn rotate_certificates(instance: &Instance, controller: &Controller) {
         if let Err(error) = register_webhooks(instance, controller).await {
             tracing::warn!("cannot update caBundle: {error}");
         }
+        if let Err(error) = register_explanations(instance).await {
+            tracing::warn!("cannot update caBundle: {error}");
+        }
     }
 }
 
@@ -180,6 +215,15 @@ async fn release_leadership(instance: &Instance, candidate: Option<&mut LeaderEl
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("cannot unregister the webhooks: {error}"),
             Err(_) => tracing::warn!("cannot unregister the webhooks: timeout"),
+        }
+    }
+    if leads && instance.explanations.is_some() {
+        let timeout = instance.clock.to_wall(RELEASE_TIMEOUT);
+        let removed = instance.installer.remove_explanations();
+        match tokio::time::timeout(timeout, removed).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!("cannot unregister the explanations: {error}"),
+            Err(_) => tracing::warn!("cannot unregister the explanations: timeout"),
         }
     }
     if let Some(candidate) = candidate {

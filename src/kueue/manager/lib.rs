@@ -9,6 +9,9 @@
 //! Depends on `install`, `webhooks`, `election`, `metrics` and `controller`, not on the command
 //! line.
 
+mod explainer;
+mod explanation_server;
+mod front_proxy;
 mod health;
 mod instance;
 mod leadership;
@@ -16,5 +19,6 @@ mod operator;
 mod operator_health;
 mod rate_limiter;
 
+pub use explainer::Explainer;
 pub use instance::InstanceRole;
-pub use operator::{Operator, OperatorConfig, OperatorError, WITHOUT_WEBHOOKS};
+pub use operator::{ExplanationConfig, Operator, OperatorConfig, OperatorError, WITHOUT_WEBHOOKS};

@@ -1,11 +1,13 @@
 //! The operator: starts an instance on a cluster, reports its role, and stops it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use kube::Client;
 use tokio::sync::watch;
 
+use super::explainer::Explainer;
+use super::explanation_server::ExplanationServer;
 use super::instance::{Instance, InstanceRole};
 use super::operator_health::OperatorHealth;
 use super::{health, leadership, rate_limiter};
@@ -15,8 +17,8 @@ use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_controller_runtime::Tasks;
 use kueue_lab_election::LeaderElectionConfig;
 use kueue_lab_install::{
-    CertRotator, CertificateSecret, FailurePolicy, InstallError, Installer, WebhookEndpoint,
-    WebhookRoute,
+    CertRotator, CertificateSecret, ExplanationEndpoint, FailurePolicy, InstallError, Installer,
+    WebhookEndpoint, WebhookRoute,
 };
 use kueue_lab_metrics::Metrics;
 use kueue_lab_webhooks::certificates::CertificateLifetimes;
@@ -42,6 +44,8 @@ pub struct OperatorConfig {
     pub route: Option<WebhookRoute>,
     /// The port of the webhook server; 0 selects a free one.
     pub port: u16,
+    /// The API of explanations; none is served without webhooks.
+    pub explanations: Option<ExplanationConfig>,
     /// The failure policy of webhooks of jobs and pods.
     pub failure_policy: FailurePolicy,
     /// The lifetimes of the serving certificate.
@@ -50,6 +54,16 @@ pub struct OperatorConfig {
     pub identity: Option<String>,
     /// The metrics to update.
     pub metrics: Option<Metrics>,
+}
+
+/// The API of explanations of an instance.
+pub struct ExplanationConfig {
+    /// What it serves.
+    pub explainer: Arc<dyn Explainer>,
+    /// Its port; 0 selects a free one.
+    pub port: u16,
+    /// The address of the pod of this process, inside a cluster.
+    pub pod: Option<IpAddr>,
 }
 
 /// The error of an instance that cannot run.
@@ -103,7 +117,13 @@ impl Operator {
         let endpoint = match config.route {
             None => None,
             Some(route) => {
-                let (clock, hosts) = (config.clock.clone(), route.server_names());
+                let (clock, mut hosts) = (config.clock.clone(), route.server_names());
+                hosts.extend(
+                    config
+                        .explanations
+                        .is_some()
+                        .then(|| installer.explanation_server_name()),
+                );
                 let rotator = match route {
                     WebhookRoute::Service { .. } => {
                         let client = config.client.clone();
@@ -130,6 +150,32 @@ impl Operator {
                 Some((endpoint, rotator))
             }
         };
+        let (role, roles) = watch::channel(InstanceRole::Starting);
+        let explanations = match config.explanations.zip(endpoint.as_ref()) {
+            None => None,
+            Some((explanations, (webhooks, rotator))) => {
+                let server = ExplanationServer {
+                    client: config.client.clone(),
+                    role: roles.clone(),
+                    explainer: explanations.explainer,
+                };
+                let listen = webhooks.route.listen_address(explanations.port);
+                match server.start(&tasks, listen, rotator.certificates()).await {
+                    Ok(address) => Some(ExplanationEndpoint {
+                        route: webhooks.route.clone(),
+                        address,
+                        pod: explanations.pod,
+                        authority: rotator.authority(),
+                    }),
+                    Err(error) => {
+                        tracing::warn!(
+                            "the explanations of this controller are not served: {error}"
+                        );
+                        None
+                    }
+                }
+            }
+        };
         let election = config.kueue.configuration.leader_election.clone();
         let election = election.unwrap_or_default();
         let election_config = config.identity.map(|identity| {
@@ -143,7 +189,6 @@ impl Operator {
             }
         });
         let webhooks = endpoint.as_ref().map(|(endpoint, _)| endpoint.address);
-        let (role, roles) = watch::channel(InstanceRole::Starting);
         let (fail, failed) = watch::channel(None);
         let (finish, done) = tokio::sync::oneshot::channel();
         let stop = tokio_util::sync::CancellationToken::new();
@@ -160,6 +205,7 @@ impl Operator {
             kueue: config.kueue,
             installer,
             endpoint,
+            explanations,
             policy: policy.clone(),
             leader_election: election_config,
             metrics: config.metrics.clone(),

@@ -9,9 +9,18 @@ use super::credentials::{self, AuthenticatedClient};
 use super::kubeconfig_context::error_chain;
 use super::remote::CONNECT_TIMEOUT;
 
+/// The port of the Service of the API server; no packet is sent there.
+const API_SERVER_PORT: u16 = 443;
+
 /// Whether this process runs in a pod with access to its cluster.
 pub fn is_in_cluster() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+/// The address of this pod, from which it reaches the API server. None without a route, and outside a pod.
+pub fn pod_address() -> Option<std::net::IpAddr> {
+    let host = std::env::var("KUBERNETES_SERVICE_HOST").ok()?;
+    kueue_lab_host::local_address_towards(&host, API_SERVER_PORT).ok()
 }
 
 /// A client with the permissions of the pod's ServiceAccount. Its token is read again every minute,

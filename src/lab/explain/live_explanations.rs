@@ -1,32 +1,34 @@
-//! [`LiveExplanations`]: the explanations that a running lab serves, of the engine that decides.
+//! [`LiveExplanations`]: the explanations that the cluster of a lab or of `kueue-lab controller` serves, of the engine that
+//! decides.
 
 use http::Request;
 use kube::Client;
+use kueue_lab_api::explanation::{GROUP, SUBRESOURCE, VERSION};
 use kueue_lab_engine::engine::ClusterQueueExplanation;
 use kueue_lab_engine::workload::WorkloadKey;
-use kueue_lab_lab::{EXPLANATION_GROUP, EXPLANATION_VERSION};
 use kueue_lab_simulation::simulate::ExplainedWorkload;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::explain_error::ExplainError;
 
-/// The API of a running lab that explains Workloads and ClusterQueues.
+/// The API that explains Workloads and ClusterQueues.
 pub(super) struct LiveExplanations<'c> {
     client: &'c Client,
 }
 
 impl<'c> LiveExplanations<'c> {
-    /// The API of a cluster, found by discovery. `None` if the cluster is not that of a lab with its own controller, or
+    /// The API of a cluster, found by discovery. `None` if no controller of the lab decides there, or the cluster
     /// denies discovery.
     pub(super) async fn find(client: &'c Client) -> Option<Self> {
-        let path = format!("/apis/{EXPLANATION_GROUP}/{EXPLANATION_VERSION}");
+        let path = format!("/apis/{GROUP}/{VERSION}");
         let request = Request::get(path).body(Vec::new()).ok()?;
         let served = client.request::<Value>(request).await;
         served.is_ok().then_some(Self { client })
     }
 
-    /// Explains a Workload. `None` without the right to, and if the lab does not have it.
+    /// Explains a Workload. `None` without the right to, and if the controller does not have it or is
+    /// not reached.
     ///
     /// # Errors
     /// The request failed for another reason.
@@ -38,7 +40,7 @@ impl<'c> LiveExplanations<'c> {
         self.get(&path).await
     }
 
-    /// Explains a ClusterQueue. `None` without the right to, and if the lab does not have it.
+    /// Explains a ClusterQueue. `None` as for a Workload.
     ///
     /// # Errors
     /// The request failed for another reason.
@@ -50,14 +52,14 @@ impl<'c> LiveExplanations<'c> {
     }
 
     async fn get<T: DeserializeOwned>(&self, object: &str) -> Result<Option<T>, ExplainError> {
-        let path = format!("/apis/{EXPLANATION_GROUP}/{EXPLANATION_VERSION}/{object}/explanation");
+        let path = format!("/apis/{GROUP}/{VERSION}/{object}/{SUBRESOURCE}");
         // No object has a name that is not part of a path.
         let Ok(request) = Request::get(path).body(Vec::new()) else {
             return Ok(None);
         };
         match self.client.request::<T>(request).await {
             Ok(explained) => Ok(Some(explained)),
-            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(None),
+            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404 | 503) => Ok(None),
             Err(error) => Err(ExplainError::of_request(&error)),
         }
     }

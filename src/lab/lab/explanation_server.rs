@@ -1,35 +1,32 @@
-//! [`ExplanationServer`]: the explanations of the engine that decides, as an API of the embedded cluster.
+//! The explanations of the engine that decides: [`ControllerExplainer`] gives them, [`ExplanationServer`] serves them as an
+//! API of the embedded cluster. On existing clusters the crate `manager` serves them.
 
 use kube::ResourceExt;
 use serde_json::Value;
 
 use crate::kueue_manager::{CurrentController, EXPLANATION_SERVICE};
+use kueue_lab_api::explanation::{GROUP, KIND, SUBRESOURCE, VERSION};
 use kueue_lab_cluster::plugins::{AggregatedApi, AggregatedRequest, AggregatedResource, ApiError};
 use kueue_lab_controller::Controller;
 use kueue_lab_engine::engine::ClusterQueueExplanation;
 use kueue_lab_engine::workload::WorkloadKey;
+use kueue_lab_manager::Explainer;
 use kueue_lab_simulation::simulate::{ExplainedWorkload, PriorityClass, explain_workload};
 
-/// The API group of explanations.
-pub const EXPLANATION_GROUP: &str = "explanation.kueue-lab.dev";
-/// Its version.
-pub const EXPLANATION_VERSION: &str = "v1alpha1";
-/// The subresource of Workloads and ClusterQueues that explains them.
-const SUBRESOURCE: (&str, &str) = ("explanation", "Explanation");
 const RESOURCES: &[AggregatedResource] = &[
     AggregatedResource {
         kind: "Workload",
         plural: "workloads",
         singular: "workload",
         namespaced: true,
-        subresource: SUBRESOURCE,
+        subresource: (SUBRESOURCE, KIND),
     },
     AggregatedResource {
         kind: "ClusterQueue",
         plural: "clusterqueues",
         singular: "clusterqueue",
         namespaced: false,
-        subresource: SUBRESOURCE,
+        subresource: (SUBRESOURCE, KIND),
     },
 ];
 
@@ -60,6 +57,31 @@ pub fn explain_live_cluster_queue(
     shared.engine().explain_cluster_queue(name, shared.now())
 }
 
+/// Explains by the engine of a controller, with the changes that admit a Workload.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ControllerExplainer;
+
+impl Explainer for ControllerExplainer {
+    fn workload(
+        &self,
+        controller: &Controller,
+        namespace: &str,
+        name: &str,
+    ) -> serde_json::Result<Option<Value>> {
+        let explained = explain_live_workload(controller, &WorkloadKey::new(namespace, name));
+        explained.map(serde_json::to_value).transpose()
+    }
+
+    fn cluster_queue(
+        &self,
+        controller: &Controller,
+        name: &str,
+    ) -> serde_json::Result<Option<Value>> {
+        let explained = explain_live_cluster_queue(controller, name);
+        explained.map(serde_json::to_value).transpose()
+    }
+}
+
 /// Serves the explanations of the current controller.
 pub(super) struct ExplanationServer {
     controller: CurrentController,
@@ -81,11 +103,11 @@ impl std::fmt::Debug for ExplanationServer {
 
 impl AggregatedApi for ExplanationServer {
     fn group(&self) -> &'static str {
-        EXPLANATION_GROUP
+        GROUP
     }
 
     fn versions(&self) -> &'static [&'static str] {
-        &[EXPLANATION_VERSION]
+        &[VERSION]
     }
 
     fn service(&self) -> (&'static str, &'static str) {
@@ -100,13 +122,11 @@ impl AggregatedApi for ExplanationServer {
         let controller = self.controller.get();
         let explained = match request.resource {
             "workloads" => {
-                let key = WorkloadKey::new(request.namespace, request.name);
-                explain_live_workload(&controller, &key).map(serde_json::to_value)
+                ControllerExplainer.workload(&controller, request.namespace, request.name)
             }
-            _ => explain_live_cluster_queue(&controller, request.name).map(serde_json::to_value),
+            _ => ControllerExplainer.cluster_queue(&controller, request.name),
         };
-        let not_found = || ApiError::not_found(EXPLANATION_GROUP, request.resource, request.name);
-        let explained = explained.ok_or_else(not_found)?;
-        explained.map_err(|e| ApiError::internal(e.to_string()))
+        let explained = explained.map_err(|e| ApiError::internal(e.to_string()))?;
+        explained.ok_or_else(|| ApiError::not_found(GROUP, request.resource, request.name))
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::LabError;
+use super::explanation_server::ControllerExplainer;
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
 use kueue_lab_cluster::RemoteCluster;
@@ -16,7 +17,9 @@ use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_machines::Machines;
-use kueue_lab_manager::{InstanceRole, Operator, OperatorConfig, WITHOUT_WEBHOOKS};
+use kueue_lab_manager::{
+    ExplanationConfig, InstanceRole, Operator, OperatorConfig, WITHOUT_WEBHOOKS,
+};
 use kueue_lab_presets::Presets;
 use kueue_lab_webhooks::certificates::{
     CertificateBundle, CertificateLifetimes, ServingCertificate,
@@ -55,6 +58,11 @@ pub(super) async fn start_leading(
         namespace: NAMESPACE.to_owned(),
         route: reach,
         port: 0,
+        explanations: Some(ExplanationConfig {
+            explainer: Arc::new(ControllerExplainer),
+            port: 0,
+            pod: None,
+        }),
         failure_policy: FailurePolicy::Ignore,
         certificate_lifetimes: CertificateLifetimes::default(),
         identity: Some(format!("{IDENTITY_PREFIX}{}", entropy.uid())),

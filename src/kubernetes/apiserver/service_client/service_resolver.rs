@@ -1,6 +1,6 @@
 //! Resolves a Service to the address of an endpoint, as `k8s.io/apiserver/pkg/util/proxy`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde_json::Value;
 
@@ -69,7 +69,29 @@ impl ServiceReference {
         format!("{}.{}.svc", self.name, self.namespace)
     }
 
-    /// The address of a ready endpoint.
+    /// The address of a Service of type `ExternalName`, as `ResolveCluster`; only of an address or `localhost`, since no
+    /// names are resolved here.
+    fn external(
+        &self,
+        reader: &dyn ObjectReader,
+        name: &str,
+    ) -> Result<ServiceEndpoint, ResolveError> {
+        let address: Option<IpAddr> = match name {
+            "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+            name => name.parse().ok(),
+        };
+        let address = address.zip(u16::try_from(self.port).ok());
+        let Some((ip, port)) = address else {
+            return Err(ResolveError::UnsupportedType("ExternalName".to_owned()));
+        };
+        let address = SocketAddr::new(ip, port);
+        Ok(ServiceEndpoint {
+            address,
+            is_pod: !reader.host_addresses().permits(address),
+        })
+    }
+
+    /// The address of a ready endpoint, or of a host outside the cluster.
     ///
     /// # Errors
     /// [`ResolveError`].
@@ -81,6 +103,7 @@ impl ServiceReference {
         let service = service.ok_or_else(|| ResolveError::NotFound(self.name.clone()))?;
         match service.text("/spec/type") {
             "" | "ClusterIP" | "NodePort" | "LoadBalancer" => {}
+            "ExternalName" => return self.external(reader, service.text("/spec/externalName")),
             other => return Err(ResolveError::UnsupportedType(other.to_owned())),
         }
         let mut ports = service.list("/spec/ports").iter();
@@ -270,6 +293,33 @@ mod tests {
         );
         assert_eq!(resolve(&objects, 443), Ok("[::1]:9443".to_owned()));
         assert_eq!(resolve(&objects, 80), none);
+    }
+
+    #[test]
+    fn an_external_name_is_an_address_outside_the_cluster() {
+        let external = |name: &str| {
+            let mut objects = Objects::default();
+            let metadata = json!({"namespace": "ns", "name": "hook"});
+            let spec = json!({"type": "ExternalName", "externalName": name});
+            add(
+                &mut objects,
+                "services",
+                json!({"metadata": metadata, "spec": spec}),
+            );
+            objects
+        };
+        let resolved = |name: &str| resolve(&external(name), 9444);
+        assert_eq!(resolved("172.18.0.1"), Ok("172.18.0.1:9444".to_owned()));
+        assert_eq!(resolved("localhost"), Ok("127.0.0.1:9444".to_owned()));
+        let unsupported = Err("unsupported service type \"ExternalName\"".to_owned());
+        assert_eq!(resolved("host.k3d.internal"), unsupported);
+        let service = json!({"namespace": "ns", "name": "hook", "port": 9444});
+        let restricted = Restricted(external("127.0.0.1"), HostAddresses::default());
+        let endpoint = ServiceReference::of(&service).resolve(&restricted).unwrap();
+        assert!(
+            endpoint.is_pod,
+            "no process of this machine that the lab does not permit"
+        );
     }
 
     struct Restricted(Objects, HostAddresses);

@@ -131,6 +131,14 @@ pub(super) async fn delete_managed_objects(
             }
         }
     }
+    // The right to read how the API server authenticates to extension API servers.
+    let kind = dynamic_objects::api_resource::<RoleBinding>();
+    for object in dynamic_objects::list(client, &kind, Some("kube-system"), &selector()).await? {
+        if dynamic_objects::delete(client, &kind, Some("kube-system"), named(&object)).await? {
+            let removed = format!("rolebinding kube-system/{}", named(&object));
+            report.objects.push(removed);
+        }
+    }
     let kind = dynamic_objects::api_resource::<Namespace>();
     let existing = dynamic_objects::get(client, &kind, None, namespace).await?;
     if existing.is_some_and(|existing| is_managed_by_lab(&existing)) {

@@ -1,7 +1,7 @@
 //! Uninstall: deletes all installed objects, resumes suspended jobs, ungates pods, and removes
 //! Kueue's gates from pod templates.
 //!
-//! The order matters: webhooks first, since their server may have stopped; then the controller,
+//! The order matters: webhooks and the API of explanations first, since their server may have stopped; then the controller,
 //! which would suspend jobs again; then jobs and pods, while their Workloads still show which ones
 //! a user stopped; then finalizers that only the controller would remove; then the CRDs with all
 //! their objects.
