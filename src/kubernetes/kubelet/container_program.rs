@@ -154,7 +154,8 @@ fn of_words(
     {
         return Program::new(steps);
     }
-    if let Some(steps) = runtime.steps(&words, &environment, container_count(pod)) {
+    let image = container.image.as_deref().unwrap_or_default();
+    if let Some(steps) = runtime.steps(&words, &environment, image, container_count(pod)) {
         return Program::new(steps);
     }
     Program::new(vec![if endless {

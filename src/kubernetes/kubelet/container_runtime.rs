@@ -16,12 +16,13 @@ use super::running_instance::RunningInstance;
 /// What runs the containers of the lab's nodes.
 #[async_trait]
 pub trait ContainerRuntime: Debug + Send + Sync {
-    /// The steps of the command line `words` of a container, in a pod with `containers` containers; `None` if they are
-    /// not known.
+    /// The steps of the command line `words` of a container with this image, in a pod with `containers` containers;
+    /// `None` if they are not known.
     fn steps(
         &self,
         words: &[&str],
         environment: &BTreeMap<String, String>,
+        image: &str,
         containers: usize,
     ) -> Option<Vec<Step>>;
 

@@ -20,9 +20,10 @@ impl ContainerRuntime for ShellRuntime {
         &self,
         words: &[&str],
         environment: &BTreeMap<String, String>,
+        _image: &str,
         _containers: usize,
     ) -> Option<Vec<Step>> {
-        kueue_lab_shell::steps(words, environment)
+        kueue_lab_container::steps(words, environment)
     }
 
     async fn container(

@@ -75,6 +75,7 @@ impl ContainerRuntime for SimpleRuntime {
         &self,
         words: &[&str],
         _environment: &BTreeMap<String, String>,
+        _image: &str,
         _containers: usize,
     ) -> Option<Vec<Step>> {
         command(words)
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn simple_commands_have_a_duration_and_output() {
-        let steps = |words: &[&str]| SimpleRuntime.steps(words, &BTreeMap::new(), 1);
+        let steps = |words: &[&str]| SimpleRuntime.steps(words, &BTreeMap::new(), "", 1);
         let wait = |seconds| Step::Wait(Duration::from_secs(seconds));
         assert_eq!(steps(&["/bin/sleep", "5m"]), Some(vec![wait(300)]));
         assert_eq!(steps(&["sleep", "infinity"]), Some(vec![Step::Hang]));

@@ -1,12 +1,11 @@
-//! The output of a script that is executed is the one that `kueue_lab_shell` derives for `kubectl logs`.
+//! The output of a script in `exec` is the one that is derived for `kubectl logs`.
 
+use crate::tests::{container, exec_merged};
+use crate::{Environment, steps};
 use kueue_lab_container_program::Step;
-use kueue_lab_shell::{Environment, steps};
-
-use crate::tests::{container, exec_with};
 
 /// Scripts of every kind of command that both know, and their output.
-const SCRIPTS: [(&str, &str); 39] = [
+const SCRIPTS: [(&str, &str); 59] = [
     (
         "printf '%5d|%-5s|%05.1f\\n' 42 ab 3.14159",
         "   42|ab   |003.1\n",
@@ -97,10 +96,63 @@ const SCRIPTS: [(&str, &str); 39] = [
     ("echo a; exit 3; echo b", "a\n"),
     ("read line; echo \"$? [$line]\"", "1 []\n"),
     ("x=5; cat <<EOF\nx is $x\nEOF\necho end", "x is 5\nend\n"),
+    ("nope; echo $?", "sh: 1: nope: not found\n127\n"),
+    ("nope", "sh: 1: nope: not found\n"),
+    (
+        "set -e; nope --version; echo never",
+        "sh: 1: nope: not found\n",
+    ),
+    (
+        "nope || echo fallback",
+        "sh: 1: nope: not found\nfallback\n",
+    ),
+    (
+        "command -v nope || echo none; command -v echo",
+        "none\n/bin/echo\n",
+    ),
+    ("pip install torch && python3 train.py; echo $?", "0\n"),
+    ("python3 -c 'print(\"hi\")'; echo $?", "hi\n0\n"),
+    ("echo out; echo err >&2; echo last", "out\nerr\nlast\n"),
+    (
+        "cat /missing; echo $?",
+        "cat: /missing: No such file or directory\n1\n",
+    ),
+    (
+        "echo a > /tmp/g; echo b >> /tmp/g; cat /tmp/g; wc -l < /tmp/g",
+        "a\nb\n2\n",
+    ),
+    (
+        "seq 1 5 | grep 3; seq 1 5 | head -n 2; seq 3 | tail -n 1",
+        "3\n1\n2\n3\n",
+    ),
+    ("yes | head -n 2", "y\ny\n"),
+    (
+        "seq 150 | while read n; do last=$n; [ $n = 150 ] && echo $n; done; echo \"[$last]\"",
+        "150\n[]\n",
+    ),
+    ("echo 'b a' | tr ' ' '\\n' | sort | sed s/a/c/", "c\nb\n"),
+    (
+        "echo x y z | awk '{print $2}'; echo A | tr A-Z a-z",
+        "y\na\n",
+    ),
+    (
+        "set -u; echo ${x:-ok}; echo $missing; echo never",
+        "ok\nsh: 1: missing: parameter not set\n",
+    ),
+    (
+        "sleep 0.1 & echo first; wait; echo second",
+        "first\nsecond\n",
+    ),
+    ("timeout 0.1 sleep 5; echo $?", "124\n"),
+    ("if then fi", "sh: 1: Syntax error: \"then\" unexpected\n"),
+    (
+        "ls /nowhere; mkdir -p /tmp/d/e; ls /tmp/d",
+        "ls: cannot access '/nowhere': No such file or directory\ne\n",
+    ),
 ];
 
 /// Scripts of `bash`.
-const BASH_SCRIPTS: [(&str, &str); 6] = [
+const BASH_SCRIPTS: [(&str, &str); 8] = [
     (
         "x=abcabc; echo ${x/b/-} ${x//b/-} ${x:1:2} ${x: -2}",
         "a-cabc a-ca-c bc bc\n",
@@ -116,6 +168,14 @@ const BASH_SCRIPTS: [(&str, &str); 6] = [
         "i=1; ((i += 4)); echo $i; ((i > 9)) || echo small",
         "5\nsmall\n",
     ),
+    (
+        "nope; echo $?",
+        "bash: line 1: nope: command not found\n127\n",
+    ),
+    (
+        "x=(a b c); echo ${x[1]} ${#x[@]} \"${x[@]}\"",
+        "b 3 a b c\n",
+    ),
 ];
 
 #[tokio::test]
@@ -126,7 +186,8 @@ async fn scripts_print_the_same_in_logs_and_in_exec() {
     let scripts = scripts.chain(BASH_SCRIPTS.iter().map(|script| ("bash", script)));
     for (shell, (script, expected)) in scripts {
         let command = [shell, "-c", *script];
-        let (code, executed, errors) = exec_with(&container, &command, &[]).await;
+        // The log has both outputs, in the order in which they are written.
+        let (code, executed) = exec_merged(&container, &command).await;
         let environment = Environment::from([("HOME".into(), "/root".into())]);
         let mut derived = String::new();
         let mut derived_code = 0;
@@ -139,7 +200,7 @@ async fn scripts_print_the_same_in_logs_and_in_exec() {
         }
         if executed != *expected || derived != *expected || code != derived_code {
             wrong.push(format!(
-                "{script}\n  expected {expected:?}\n  executed {executed:?} {code} {errors:?}\n  derived  {derived:?} {derived_code}"
+                "{script}\n  expected {expected:?}\n  executed {executed:?} {code}\n  derived  {derived:?} {derived_code}"
             ));
         }
     }

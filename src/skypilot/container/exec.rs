@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 
-use crate::commands;
+use crate::commands::run_program;
 use crate::container::Container;
-use crate::shell::{Process, Shell};
-use crate::streams::{Closed, Input, LineDiscipline, Output, Streams, Terminal, TerminalSize};
+use crate::shell::{Process, ProcessLimits, Shell};
+use crate::streams::{Input, LineDiscipline, Output, Streams, Terminal, TerminalSize};
 
 /// The error of the execution of a command, with the text of the container runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,16 +27,6 @@ pub struct ExecStreams {
     pub terminal: Option<watch::Receiver<TerminalSize>>,
 }
 
-/// Runs a program of the image.
-fn run_program<'a>(
-    program: &'a str,
-    shell: &'a mut Shell,
-    words: &'a [String],
-    streams: &'a Streams,
-) -> BoxFuture<'a, Result<i32, Closed>> {
-    commands::run(program, shell, words, streams).boxed()
-}
-
 impl Container {
     /// Executes a command, which is not run by a shell. Returns its exit code.
     ///
@@ -55,7 +43,7 @@ impl Container {
             ));
         };
         self.check_executable(program)?;
-        let process = Process::new(self.clone(), run_program);
+        let process = Process::new(self.clone(), run_program, ProcessLimits::EXEC);
         let mut shell = Shell::new(process);
         let output =
             |sender: Option<mpsc::Sender<Bytes>>| sender.map_or_else(Output::null, Output::channel);

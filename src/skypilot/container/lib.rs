@@ -1,5 +1,5 @@
-//! Simulated containers: an in-memory file system, a shell and the usual commands, for `exec`.
-//! Nothing runs on the host.
+//! Simulated containers: an in-memory file system, a shell and the usual commands, for `exec`, and the output, the waits
+//! and the exit code of a container's own command, which the same shell derives in virtual time. Nothing runs on the host.
 //!
 //! Must not depend on other crates of the lab except `rsync` and `shell`; the network, the clock and the devices
 //! of a container are given by the caller ([`System`]).
@@ -8,10 +8,12 @@
 mod client_tests;
 mod commands;
 mod container;
+mod derivation;
 #[cfg(test)]
 mod derived_output_tests;
 mod exec;
 pub mod filesystem;
+mod known_command;
 mod memory;
 mod program;
 mod shell;
@@ -22,6 +24,7 @@ mod tests;
 
 pub use commands::programs;
 pub use container::{Container, ContainerConfig};
+pub use derivation::{Environment, ScriptLimits, steps, steps_within};
 pub use exec::{ExecError, ExecStreams};
 pub use memory::{ALL_PROCESSES_MEMORY, PROCESS_MEMORY};
 pub use program::{Program, ProgramCall};

@@ -14,8 +14,12 @@ pub(crate) const WORD_OVERHEAD: usize = 32;
 static ALL_RESERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// The memory of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memory {
+    /// The bytes that it may have.
+    limit: usize,
+    /// Whether it counts for [`ALL_PROCESSES_MEMORY`].
+    is_shared: bool,
     reserved: AtomicUsize,
     exhausted: AtomicBool,
 }
@@ -36,6 +40,16 @@ fn add(counter: &AtomicUsize, bytes: usize, limit: usize) -> bool {
 }
 
 impl Memory {
+    /// A memory of `limit` bytes, which counts for [`ALL_PROCESSES_MEMORY`] if `is_shared`.
+    pub(crate) fn new(limit: usize, is_shared: bool) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            is_shared,
+            reserved: AtomicUsize::new(0),
+            exhausted: AtomicBool::new(false),
+        })
+    }
+
     /// An empty reservation.
     pub(crate) fn reserve(self: &Arc<Self>) -> MemoryReservation {
         MemoryReservation {
@@ -59,8 +73,9 @@ impl MemoryReservation {
     /// Reserves more bytes, before they are allocated. False, and the process ends, if there are not
     /// enough.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let mut is_reserved = add(&self.memory.reserved, bytes, PROCESS_MEMORY);
-        if is_reserved && !add(&ALL_RESERVED, bytes, ALL_PROCESSES_MEMORY) {
+        let memory = &self.memory;
+        let mut is_reserved = add(&memory.reserved, bytes, memory.limit);
+        if is_reserved && memory.is_shared && !add(&ALL_RESERVED, bytes, ALL_PROCESSES_MEMORY) {
             self.memory.reserved.fetch_sub(bytes, Ordering::Relaxed);
             is_reserved = false;
         }
@@ -76,7 +91,9 @@ impl MemoryReservation {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         self.memory.reserved.fetch_sub(bytes, Ordering::Relaxed);
-        ALL_RESERVED.fetch_sub(bytes, Ordering::Relaxed);
+        if self.memory.is_shared {
+            ALL_RESERVED.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -100,7 +117,7 @@ mod tests {
 
     #[test]
     fn bytes_above_the_limit_end_the_process() {
-        let memory = Arc::new(Memory::default());
+        let memory = Memory::new(PROCESS_MEMORY, true);
         let mut first = memory.reserve();
         assert!(first.grow(PROCESS_MEMORY / 2));
         let second = first.clone();

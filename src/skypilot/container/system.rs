@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::{Request, Response};
 use jiff::Timestamp;
 
@@ -95,4 +96,27 @@ pub trait System: Send + Sync {
 
     /// A random number.
     fn random(&self) -> u64;
+
+    /// Runs a task beside the command that starts it.
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        tokio::spawn(task);
+    }
+
+    /// Lets other tasks run.
+    async fn yield_now(&self) {
+        tokio::task::yield_now().await;
+    }
+
+    /// Whether the files of the image are those of the file system. Otherwise the image may have more: directories to
+    /// change to, scripts and programs by their path, which are supposed to succeed without output.
+    fn has_image(&self) -> bool {
+        true
+    }
+
+    /// Whether a loop that starts its round `round`, counted from 0, is endless. Such a loop does not continue. `mark`
+    /// is kept between the rounds of a loop; a loop in a background job has none.
+    fn is_endless(&self, round: u32, mark: Option<&mut usize>) -> bool {
+        let _ = (round, mark);
+        false
+    }
 }

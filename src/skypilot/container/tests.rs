@@ -133,6 +133,20 @@ pub(crate) async fn exec_with(
     (code.unwrap(), stdout, stderr)
 }
 
+/// The exit code of a command without input, and both outputs in the order in which they are written.
+pub(crate) async fn exec_merged(container: &Arc<Container>, command: &[&str]) -> (i32, String) {
+    let command: Vec<String> = command.iter().map(|w| (*w).to_owned()).collect();
+    let (output, receiver) = mpsc::channel(4);
+    let streams = ExecStreams {
+        stdin: None,
+        stdout: Some(output.clone()),
+        stderr: Some(output),
+        terminal: None,
+    };
+    let (code, output) = tokio::join!(container.exec(&command, streams), collect(receiver));
+    (code.unwrap(), output)
+}
+
 async fn sh(container: &Arc<Container>, script: &str) -> (i32, String, String) {
     exec_with(container, &["sh", "-c", script], &[]).await
 }

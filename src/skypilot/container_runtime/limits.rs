@@ -1,8 +1,7 @@
 //! The limits of containers as a table.
 
-use kueue_lab_container::{ALL_PROCESSES_MEMORY, MAX_COMMANDS, PROCESS_MEMORY};
+use kueue_lab_container::{ALL_PROCESSES_MEMORY, MAX_COMMANDS, PROCESS_MEMORY, ScriptLimits};
 use kueue_lab_container_program::MAX_RETAINED;
-use kueue_lab_shell::ScriptLimits;
 
 use super::simulated_runtime::STORAGE;
 

@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kueue_lab_container::filesystem::{FileSystem, StorageBudget, Tree, Volume, base_image};
-use kueue_lab_container::{Container, ContainerConfig, Program, programs};
+use kueue_lab_container::{
+    Container, ContainerConfig, Program, ScriptLimits, programs, steps_within,
+};
 use kueue_lab_skylet::{JobsController, install, program_names, programs as skypilot_programs};
 use parking_lot::Mutex;
 
@@ -23,7 +25,6 @@ use super::{container_files, exec_environment, skypilot_nodes, volumes};
 use kueue_lab_container_program::Step;
 use kueue_lab_controller_runtime::ObjectKey;
 use kueue_lab_kubelet::{ContainerRuntime, Kubelet, RunningInstance, image_name};
-use kueue_lab_shell::{ScriptLimits, steps_within};
 use kueue_lab_streaming::remote_command::StartError;
 
 /// Bytes of all files of all containers.
@@ -89,10 +90,11 @@ impl ContainerRuntime for SimulatedRuntime {
         &self,
         words: &[&str],
         environment: &BTreeMap<String, String>,
+        image: &str,
         containers: usize,
     ) -> Option<Vec<Step>> {
         let limits = ScriptLimits::default().shared_by(containers);
-        steps_within(words, environment, limits)
+        steps_within(words, environment, is_image_of(&BUSYBOX, image), limits)
     }
 
     async fn container(
@@ -121,6 +123,12 @@ impl ContainerRuntime for SimulatedRuntime {
             .lock()
             .retain(|(uid, _), _| uid != pod_uid);
     }
+}
+
+/// Whether an image is one of these, or in a repository of such a name.
+fn is_image_of(names: &[&str], image: &str) -> bool {
+    let is_of = |name: &&str| image_name(image) == *name || image.contains(&format!("/{name}/"));
+    names.iter().any(is_of)
 }
 
 impl SimulatedRuntime {
@@ -186,12 +194,7 @@ impl SimulatedRuntime {
         let now = kubelet.context().clock.now();
         let image = spec.image.as_deref().unwrap_or_default();
         let name = image_name(image);
-        let has = |words: &[&str]| {
-            words
-                .iter()
-                .any(|w| name == *w || image.contains(&format!("/{w}/")))
-        };
-        let is_busybox = has(&BUSYBOX);
+        let is_busybox = is_image_of(&BUSYBOX, image);
         let skypilot = skypilot_nodes::runtime(kubelet, self, pod, &spec.name);
         let redis = (name == "redis").then(|| {
             Arc::new(RedisCli {
@@ -204,7 +207,7 @@ impl SimulatedRuntime {
         let system = Arc::new(ContainerSystem::new(kubelet, instance));
         let has_gpus = !system.has_no_gpus();
         let budget = self.state.budget.clone();
-        let tree = match has(&WITHOUT_SHELL) {
+        let tree = match is_image_of(&WITHOUT_SHELL, image) {
             true => base_image([], budget, now),
             false => {
                 let installed = skypilot.iter().flat_map(|_| program_names());

@@ -1,29 +1,13 @@
-//! The grammar of the shell ([`syntax`]), arithmetic and brace expansion, which containers use too.
-//!
-//! Derives the steps of commands: output, waits and exit codes, without running them. Interprets the
-//! shell features that job examples use; every other command succeeds at once.
+//! The shell without processes and files: its grammar ([`syntax`]), arithmetic, patterns, `test`, `printf`, and the
+//! operations on parameters. Containers execute the syntax trees.
 
 mod arithmetic;
-mod budget;
-mod builtins;
-mod command;
-mod compound;
-mod expansion;
-mod interpreter;
 pub mod parameter_operation;
 pub mod pattern;
 pub mod printf;
-mod python;
+mod seq;
 pub mod syntax;
 pub mod test_expression;
-mod test_files;
 
 pub use arithmetic::{Variables, arithmetic};
-pub use budget::ScriptLimits;
-pub use command::{steps, steps_within};
-pub use expansion::seq;
-pub use interpreter::Environment;
-pub use test_files::IMAGE_DIRECTORIES;
-
-#[cfg(test)]
-mod tests;
+pub use seq::seq;

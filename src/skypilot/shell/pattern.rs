@@ -214,6 +214,9 @@ pub fn replace(
 
 /// Whether a text has unquoted pattern characters.
 pub fn is_pattern(text: &str) -> bool {
+    if !text.contains(['*', '?', '[']) {
+        return false;
+    }
     let mut letters = text.chars();
     while let Some(c) = letters.next() {
         match c {
@@ -239,6 +242,9 @@ pub fn quote(text: &str) -> String {
 
 /// The text of a pattern without its quotes.
 pub fn unquote(pattern: &str) -> String {
+    if !pattern.contains('\\') {
+        return pattern.to_owned();
+    }
     let mut text = String::with_capacity(pattern.len());
     let mut letters = pattern.chars();
     while let Some(c) = letters.next() {

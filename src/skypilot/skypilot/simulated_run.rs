@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use kueue_lab_container::{Environment, steps};
 use kueue_lab_container_program::{DEFAULT_DURATION, Program, Step};
-use kueue_lab_shell::{Environment, steps};
 
 use crate::Task;
 

@@ -1,12 +1,15 @@
 //! Runs a program by name.
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
 use super::context::{Context, Exit};
 use super::{
     archive, awk, curl, encodings, environment, external, files, find, grep, list, nvidia_smi,
-    printing, processes, rsync, sed, system, text,
+    printing, processes, python, ray, rsync, sed, system, text,
 };
 use crate::shell::{SHELL_NAMES, Shell};
-use crate::streams::Streams;
+use crate::streams::{Closed, Streams};
 
 /// The programs of an image with a shell.
 const PROGRAMS: [&str; 88] = [
@@ -100,6 +103,66 @@ const PROGRAMS: [&str; 88] = [
     "dash",
 ];
 
+/// Programs of images of applications. Those that a container does not simulate succeed without output.
+const APPLICATION_PROGRAMS: [&str; 56] = [
+    "accelerate",
+    "apt",
+    "apt-get",
+    "aws",
+    "cargo",
+    "cmake",
+    "conda",
+    "deepspeed",
+    "docker",
+    "g++",
+    "gcc",
+    "gcloud",
+    "git",
+    "go",
+    "gsutil",
+    "helm",
+    "horovodrun",
+    "huggingface-cli",
+    "java",
+    "jq",
+    "julia",
+    "jupyter",
+    "kubectl",
+    "ldconfig",
+    "make",
+    "mamba",
+    "mpiexec",
+    "mpirun",
+    "node",
+    "npm",
+    "npx",
+    "nvcc",
+    "openssl",
+    "perl",
+    "pip",
+    "pip3",
+    "poetry",
+    "psql",
+    "python",
+    "python3",
+    "pytest",
+    "ray",
+    "ruby",
+    "service",
+    "spark-submit",
+    "ssh",
+    "ssh-keygen",
+    "sshd",
+    "systemctl",
+    "tensorboard",
+    "torchrun",
+    "unzip",
+    "uv",
+    "vllm",
+    "yum",
+    "zip",
+];
+
 /// Programs that BusyBox does not have.
 const NOT_IN_BUSYBOX: [&str; 6] = ["bash", "curl", "dash", "rsync", "stdbuf", "sudo"];
 
@@ -107,21 +170,31 @@ const NOT_IN_BUSYBOX: [&str; 6] = ["bash", "curl", "dash", "rsync", "stdbuf", "s
 pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'static str> {
     let missing = move |name: &str| is_busybox && NOT_IN_BUSYBOX.contains(&name);
     let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
-    own.chain(has_gpus.then_some("nvidia-smi"))
+    let applications = APPLICATION_PROGRAMS.into_iter();
+    own.chain(applications.filter(move |_| !is_busybox))
+        .chain(has_gpus.then_some("nvidia-smi"))
+}
+
+/// Runs a program of the image.
+pub(crate) fn run_program<'a>(
+    program: &'a str,
+    shell: &'a mut Shell,
+    words: &'a [String],
+    streams: &'a Streams,
+) -> BoxFuture<'a, Result<i32, Closed>> {
+    run(program, shell, words, streams).boxed()
 }
 
 /// Runs a program; the first word is the name by which it was called.
-pub(crate) async fn run(
-    program: &str,
-    shell: &mut Shell,
-    words: &[String],
-    streams: &Streams,
-) -> Exit {
+async fn run(program: &str, shell: &mut Shell, words: &[String], streams: &Streams) -> Exit {
     if SHELL_NAMES.contains(&program) {
         return Box::pin(shell.run_shell(words, streams)).await;
     }
     let mut context = Context::new(shell, words, streams);
     let context = &mut context;
+    if let Some(program) = context.container().program(program) {
+        return external::run(program, context).await;
+    }
     match program {
         "true" | "sync" | "stty" | "clear" => Ok(0),
         // There are no file systems of the requested type.
@@ -157,9 +230,10 @@ pub(crate) async fn run(
         "nvidia-smi" => nvidia_smi::nvidia_smi(context).await,
         "ps" | "kill" | "uptime" | "free" => processes::run(program, context).await,
         "sleep" => processes::sleep(context).await,
-        _ => match context.container().program(program) {
-            Some(program) => external::run(program, context).await,
-            None => system::run(program, context).await,
-        },
+        "python" | "python3" => python::python(context).await,
+        "ray" => Box::pin(ray::ray(context)).await,
+        "sshd" => ray::sshd(context).await,
+        _ if APPLICATION_PROGRAMS.contains(&program) => Ok(0),
+        _ => system::run(program, context).await,
     }
 }

@@ -109,8 +109,10 @@ async fn timeout(context: &mut Context<'_>) -> Exit {
             .await;
     };
     let mut child = context.shell.child();
+    child.set_timeout();
     let container = child.container().clone();
     let finished = tokio::select! {
+        biased;
         () = child.run_program(words, context.streams) => true,
         () = container.system().sleep(time) => false,
     };

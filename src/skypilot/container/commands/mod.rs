@@ -16,10 +16,12 @@ mod list;
 mod nvidia_smi;
 mod printing;
 mod processes;
+mod python;
+mod ray;
 mod rsync;
 mod sed;
 mod system;
 mod text;
 
 pub use dispatch::programs;
-pub(crate) use dispatch::run;
+pub(crate) use dispatch::run_program;

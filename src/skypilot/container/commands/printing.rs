@@ -58,6 +58,8 @@ pub(super) async fn yes(context: &mut Context<'_>) -> Exit {
     let lines = format!("{text}\n").repeat(64);
     loop {
         context.write(&lines).await?;
-        tokio::task::yield_now().await;
+        if !context.shell.step().await {
+            return Ok(137);
+        }
     }
 }

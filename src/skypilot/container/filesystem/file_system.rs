@@ -195,6 +195,11 @@ impl FileSystem {
         self.entry(&resolved).ok_or(Errno::NotFound)
     }
 
+    /// Whether a path exists.
+    pub(crate) fn exists(&self, directory: &str, path: &str) -> bool {
+        self.stat(directory, path).is_ok()
+    }
+
     pub(crate) fn is_directory(&self, directory: &str, path: &str) -> bool {
         self.stat(directory, path).is_ok_and(|e| e.is_directory())
     }

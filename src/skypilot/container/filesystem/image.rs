@@ -1,10 +1,39 @@
 //! The files of an image.
 
 use jiff::Timestamp;
-use kueue_lab_shell::IMAGE_DIRECTORIES;
 
 use super::tree::{FileKind, StorageBudget, Tree};
 
+/// The directories of a plain Linux image.
+const IMAGE_DIRECTORIES: [&str; 27] = [
+    "/bin",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/proc",
+    "/proc/1",
+    "/proc/self",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/var",
+    "/var/log",
+    "/var/run",
+    "/var/tmp",
+];
 /// Devices, which redirections know by name.
 const DEVICES: [&str; 7] = [
     "null", "zero", "random", "urandom", "stdin", "stdout", "stderr",

@@ -122,6 +122,10 @@ impl Shell {
             Some(path) => path.to_owned(),
         };
         let files = self.container().files();
+        let system = self.container().system();
+        if !system.has_image() && files.stat(&self.directory, &target).is_err() {
+            let _ = files.create_directories(&self.directory, &target, system.now());
+        }
         match files.stat(&self.directory, &target) {
             Ok(entry) if entry.is_directory() => {
                 let directory = normalize(&self.directory, &target);
@@ -261,6 +265,7 @@ impl Shell {
             }
             return Ok(1);
         };
+        self.lines_read += 1;
         let mut line = String::from_utf8_lossy(&line).into_owned();
         let complete = line.ends_with('\n');
         line.truncate(line.trim_end_matches('\n').len());
@@ -308,6 +313,10 @@ impl Shell {
                     Flow::Exit => Flow::Exit,
                     _ => Flow::Next,
                 }
+            }
+            Err(_) if !self.container().system().has_image() => {
+                self.status = 0;
+                Flow::Next
             }
             Err(error) => {
                 let message = format!("{}{path}: {error}", self.prefix());

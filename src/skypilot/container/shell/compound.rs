@@ -143,7 +143,13 @@ impl Shell {
         streams: &Streams,
     ) -> Flow {
         let mut status = 0;
+        let (mut round, mut mark) = (0, 0);
         loop {
+            if self.is_endless(round, &mut mark) {
+                std::future::pending::<()>().await;
+            }
+            // A loop that reads lines ends with them.
+            let lines_read = self.lines_read;
             if !self.process.step().await {
                 self.status = 137;
                 return Flow::Exit;
@@ -161,6 +167,7 @@ impl Shell {
                 return flow;
             }
             status = self.status;
+            round += u32::from(self.lines_read == lines_read);
         }
     }
 }

@@ -5,26 +5,27 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 
 use super::arrays::Assigned;
-use super::expansion::ExpansionError;
+use super::expansion::{ExpansionError, OUT_OF_SPACE};
 use super::state::{Flow, Shell, words_size};
 use crate::filesystem::{FileKind, file_name};
 use crate::streams::{Streams, pipe};
 use kueue_lab_shell::syntax::{
-    AndOr, Command, Connector, Dialect, List, Pipeline, SimpleCommand, parse,
+    AndOr, Command, Connector, Dialect, List, ParseError, Pipeline, SimpleCommand, parse,
+    parse_leniently,
 };
 
 /// The exit code of a process that a limit ended.
 const KILLED: i32 = 137;
-/// Maximum nesting depth of commands, functions and substitutions.
-const DEPTH: usize = 60;
-
 impl Shell {
     /// Executes a command with its arguments as a process. Returns its exit code.
     pub(crate) async fn execute(&mut self, words: &[String], streams: &Streams) -> i32 {
         let _jobs = self.process.guard();
         self.run_program(words, streams).await;
-        if let Some(limit) = self.process.exceeded_limit() {
-            let _ = streams.stderr.line(limit).await;
+        if let Some((limit, value)) = self.process.exceeded_limit() {
+            let message = format!(
+                "kueue-lab: the process ended, because the limit {limit} is {value} (kueue-lab up --limits)"
+            );
+            let _ = streams.stderr.line(message).await;
             self.status = KILLED;
         }
         self.status
@@ -57,6 +58,7 @@ impl Shell {
     async fn run_in_background(&mut self, item: &AndOr, streams: &Streams) {
         let mut subshell = self.subshell();
         subshell.pid = self.container().next_pid();
+        subshell.is_background = true;
         let (sender, receiver) = watch::channel(None);
         let (item, mut streams) = (item.clone(), streams.clone());
         // Background jobs do not read from the terminal.
@@ -169,7 +171,7 @@ impl Shell {
         streams: &'a Streams,
     ) -> BoxFuture<'a, Flow> {
         async move {
-            if self.depth >= DEPTH || !self.process.step().await {
+            if self.is_too_deep() || !self.process.step().await {
                 let _ = streams.stderr.line("Killed").await;
                 self.status = KILLED;
                 return Flow::Exit;
@@ -208,12 +210,10 @@ impl Shell {
             Dialect::Posix => 2,
         };
         // Only errors of parameters exit the shell.
-        let fatal = [
-            "not set",
-            "unbound variable",
-            "is read only",
-            "Out of space",
-        ];
+        let fatal = ["not set", "unbound variable", "is read only", OUT_OF_SPACE];
+        if error.0 == OUT_OF_SPACE && !self.container().system().has_image() {
+            self.process.exhaust_memory();
+        }
         let is_fatal = fatal.iter().any(|end| error.0.ends_with(end));
         match is_fatal && !self.interactive {
             true => Flow::Exit,
@@ -248,7 +248,7 @@ impl Shell {
                 if !self.assign_value(assigned) {
                     let error = match self.is_read_only(&name) {
                         true => ExpansionError(format!("{name}: is read only")),
-                        false => ExpansionError("Out of space".into()),
+                        false => ExpansionError(OUT_OF_SPACE.into()),
                     };
                     return self.expansion_failed(&error, streams).await;
                 }
@@ -320,7 +320,7 @@ impl Shell {
                 self.status = 0;
                 return;
             };
-            if self.depth >= DEPTH || !self.process.step().await {
+            if self.is_too_deep() || !self.process.step().await {
                 let _ = streams.stderr.line("Killed").await;
                 self.status = KILLED;
                 return;
@@ -334,12 +334,22 @@ impl Shell {
 
     async fn run_path(&mut self, name: &str, words: &[String], streams: &Streams) -> i32 {
         let container = self.container().clone();
+        let find = |name: &str| {
+            let search_path = self.get("PATH").unwrap_or_default();
+            container.find_program(name, &search_path)
+        };
         let path = match name.contains('/') {
-            true => Some(name.to_owned()),
-            false => {
-                let search_path = self.get("PATH").unwrap_or_default();
-                container.find_program(name, &search_path)
+            // The image may have the program at this path.
+            true if !container.system().has_image()
+                && !container.files().exists(&self.directory, name) =>
+            {
+                match find(file_name(name)) {
+                    Some(path) => Some(path),
+                    None => return 0,
+                }
             }
+            true => Some(name.to_owned()),
+            false => find(name),
         };
         let Some(path) = path else {
             let why = match self.dialect {
@@ -416,9 +426,19 @@ impl Shell {
 
     /// Parses and executes text in this shell.
     pub(super) async fn run_text(&mut self, text: &str, streams: &Streams) -> Flow {
-        match parse(text, self.dialect) {
+        let parsed = match parse(text, self.dialect) {
+            // The grammar has no process substitution.
+            Err(_) if text.contains("<(") || text.contains(">(") => {
+                parse_leniently(text, self.dialect)
+            }
+            parsed => parsed,
+        };
+        match parsed {
             Ok(list) => self.run_list(&list, streams).await,
             Err(error) => {
+                if error == ParseError::TooComplex && !self.container().system().has_image() {
+                    self.process.exhaust_memory();
+                }
                 let message = self.syntax_error(&error);
                 let _ = streams.stderr.line(message).await;
                 self.status = 2;

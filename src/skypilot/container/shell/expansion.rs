@@ -16,6 +16,9 @@ use crate::streams::{Output, Streams};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExpansionError(pub(super) String);
 
+/// The error of an expansion that takes too much memory.
+pub(super) const OUT_OF_SPACE: &str = "Out of space";
+
 type Expanded<T> = Result<T, ExpansionError>;
 
 /// Words and the memory that they take.
@@ -31,7 +34,7 @@ fn check(is_reserved: bool) -> Expanded<()> {
 }
 
 fn check_some<T>(value: Option<T>) -> Expanded<T> {
-    value.ok_or_else(|| ExpansionError("Out of space".into()))
+    value.ok_or_else(|| ExpansionError(OUT_OF_SPACE.into()))
 }
 
 impl Shell {

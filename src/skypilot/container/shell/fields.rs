@@ -37,6 +37,14 @@ impl Fields {
 
     /// Adds the result of an unquoted expansion, which is divided at separators.
     pub(super) fn split(&mut self, text: &str) {
+        let is_one_field =
+            !text.contains('\\') && !self.separators.chars().any(|c| text.contains(c));
+        if is_one_field {
+            if !text.is_empty() {
+                self.literal(text);
+            }
+            return;
+        }
         for c in text.chars() {
             match self.separators.contains(c) {
                 true => {

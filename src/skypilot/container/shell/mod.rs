@@ -14,6 +14,6 @@ mod state;
 mod test_files;
 
 pub use process::MAX_COMMANDS;
-pub(crate) use process::Process;
+pub(crate) use process::{DEPTH, Process, ProcessLimits};
 pub use state::SHELL_NAMES;
 pub(crate) use state::Shell;

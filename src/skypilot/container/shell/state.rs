@@ -78,6 +78,12 @@ pub(crate) struct Shell {
     pub(super) tested: bool,
     /// The line of the script, in error messages.
     pub(super) line: usize,
+    /// Whether it is a background job.
+    pub(super) is_background: bool,
+    /// Whether `timeout` ends it.
+    pub(super) has_timeout: bool,
+    /// The number of lines that `read` has read.
+    pub(super) lines_read: u64,
     /// Whether it reads commands from a terminal.
     pub(super) interactive: bool,
     /// The interrupts and the size of the terminal.
@@ -136,6 +142,9 @@ impl Shell {
             depth: 0,
             tested: false,
             line: 1,
+            is_background: false,
+            has_timeout: false,
+            lines_read: 0,
             interactive: false,
             terminal: None,
         }
@@ -161,6 +170,31 @@ impl Shell {
             self.directory = normalize(&self.directory, path);
         }
         is_directory
+    }
+
+    /// Notes that `timeout` ends the process.
+    pub(crate) fn set_timeout(&mut self) {
+        self.has_timeout = true;
+    }
+
+    /// Whether a loop that starts this round does not end.
+    pub(super) fn is_endless(&self, round: u32, mark: &mut usize) -> bool {
+        let mark = (!self.is_background).then_some(mark);
+        !self.has_timeout && self.container().system().is_endless(round, mark)
+    }
+
+    /// Whether no further command can be nested.
+    pub(super) fn is_too_deep(&self) -> bool {
+        let is_too_deep = self.depth >= self.process.depth();
+        if is_too_deep {
+            self.process.note_depth();
+        }
+        is_too_deep
+    }
+
+    /// Counts a command of the process. False if there were too many.
+    pub(crate) async fn step(&self) -> bool {
+        self.process.step().await
     }
 
     /// Gives the process a terminal.

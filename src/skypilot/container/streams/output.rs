@@ -16,6 +16,15 @@ const PIECE: usize = 32 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed;
 
+/// Keeps the output of a process.
+pub(crate) trait RecordOutput: Send + Sync {
+    /// Records data.
+    ///
+    /// # Errors
+    /// The process has ended, or its limits are exceeded.
+    fn write(&self, data: &[u8]) -> Result<(), Closed>;
+}
+
 /// The output of a process. Clones write to the same place.
 #[derive(Clone)]
 pub(crate) struct Output(Kind);
@@ -27,6 +36,7 @@ enum Kind {
     Terminal(mpsc::Sender<Bytes>),
     Buffer(Arc<Mutex<CapturedOutput>>),
     File(Arc<Container>, Arc<str>),
+    Recorded(Arc<dyn RecordOutput>),
     Null,
 }
 
@@ -51,6 +61,11 @@ impl Output {
 
     pub(crate) fn terminal(sender: mpsc::Sender<Bytes>) -> Self {
         Self(Kind::Terminal(sender))
+    }
+
+    /// Output that is recorded.
+    pub(crate) fn recorded(recorder: Arc<dyn RecordOutput>) -> Self {
+        Self(Kind::Recorded(recorder))
     }
 
     pub(crate) fn null() -> Self {
@@ -82,6 +97,7 @@ impl Output {
         let data = data.as_ref();
         match &self.0 {
             Kind::Null => {}
+            Kind::Recorded(recorder) => recorder.write(data)?,
             Kind::Channel(sender) => {
                 for piece in data.chunks(PIECE) {
                     send(sender, Bytes::copy_from_slice(piece)).await?;

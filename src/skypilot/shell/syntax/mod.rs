@@ -13,8 +13,7 @@ pub use ast::{
     Operation, Part, Pipeline, Redirect, RedirectKind, SimpleCommand, Word,
 };
 pub use braces::{BRACE_LETTERS, expand_braces};
-pub(crate) use parser::parse_leniently;
-pub use parser::{Dialect, ParseError, parse};
+pub use parser::{Dialect, ParseError, parse, parse_leniently};
 
 #[cfg(test)]
 mod tests;

@@ -72,7 +72,7 @@ pub fn parse(script: &str, dialect: Dialect) -> Result<List, ParseError> {
 ///
 /// # Errors
 /// The script is too long.
-pub(crate) fn parse_leniently(script: &str, dialect: Dialect) -> Result<List, ParseError> {
+pub fn parse_leniently(script: &str, dialect: Dialect) -> Result<List, ParseError> {
     if script.len() > SCRIPT {
         return Err(ParseError::TooComplex);
     }
