@@ -3,7 +3,7 @@
 //! The usage of a node includes the usage of its children above their local quota. Adding and
 //! removing usage keeps that invariant along the path to the root, so usage is never recomputed.
 //! Changes of usage can be journaled and rolled back, which is how a cycle simulates preemptions on
-//! the live tree. Quota and usage arithmetic is in `resource_node.rs`.
+//! the live tree. Quota and usage arithmetic is in `subtree_quota.rs`, `available_quota.rs` and `usage.rs`.
 //!
 //! Must not depend on workloads or preemption policies.
 

@@ -6,7 +6,7 @@ use kueue_lab_api::v1beta2::{ResourceGroup, ResourceQuota};
 use kueue_lab_quantity::Quantity;
 
 use crate::flavor_resource::{FlavorResourceId, FlavorResourceTable};
-use crate::resource_node::Quota;
+use crate::flavor_resource_quota::Quota;
 use crate::resources::{Amount, ResourceName};
 
 /// The quotas of resource groups, in their order.
