@@ -6,8 +6,7 @@
 mod local_time;
 mod next;
 mod parse;
-mod parse_error;
 mod schedule;
 
-pub use parse_error::ParseError;
+pub use parse::ParseError;
 pub use schedule::Schedule;

@@ -5,8 +5,12 @@ use std::num::IntErrorKind;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use crate::parse_error::ParseError;
 use crate::schedule::{FieldSchedule, Kind, STAR_BIT, Schedule};
+
+/// An invalid schedule, worded as in robfig/cron.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ParseError(pub(crate) String);
 
 /// Minimum and maximum of a field, and the names of its values from the minimum on.
 struct Bounds {
