@@ -272,7 +272,9 @@ fn ports_are_forwarded_to_known_servers() {
         assert!(response.contains("Welcome to nginx!"), "{response}");
         let refused = forwarder.connect(81).await.err().unwrap();
         assert!(
-            refused.contains("dial tcp4 127.0.0.1:81: connect: connection refused"),
+            refused
+                .to_string()
+                .contains("dial tcp4 127.0.0.1:81: connect: connection refused"),
             "{refused}"
         );
     });
