@@ -88,7 +88,7 @@ impl HostAddresses {
     }
 
     /// Whether a port may be connected to at each address of this machine.
-    pub fn permits_port(&self, port: u16) -> bool {
+    pub(crate) fn permits_port(&self, port: u16) -> bool {
         self.all || self.ports.contains(&port) || self.servers.read().contains_key(&port)
     }
 

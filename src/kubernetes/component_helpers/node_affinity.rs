@@ -41,7 +41,7 @@ impl NodeSelector {
     }
 
     /// Parses the terms of a node selector.
-    pub fn of_terms(terms: &[NodeSelectorTerm]) -> Self {
+    pub(crate) fn of_terms(terms: &[NodeSelectorTerm]) -> Self {
         let terms = terms.iter().enumerate().filter(|(_, term)| !is_empty(term));
         Self(
             terms

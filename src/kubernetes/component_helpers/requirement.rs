@@ -36,7 +36,7 @@ impl Operator {
     }
 
     /// The operator of a requirement of a node selector, which knows `Gt` and `Lt` in addition.
-    pub fn of_node_selector(text: &str) -> Option<Self> {
+    pub(crate) fn of_node_selector(text: &str) -> Option<Self> {
         match text {
             "Gt" => Some(Self::GreaterThan),
             "Lt" => Some(Self::LessThan),

@@ -33,7 +33,7 @@ trait PodResources {
 }
 
 /// Whether `spec.resources` of a pod covers a resource: cpu, memory and huge pages.
-pub fn is_supported_pod_level_resource(name: &str) -> bool {
+pub(crate) fn is_supported_pod_level_resource(name: &str) -> bool {
     name == "cpu" || name == "memory" || name.starts_with("hugepages-")
 }
 

@@ -59,7 +59,7 @@ pub fn json_type_name(value: &Value) -> &'static str {
 }
 
 /// A string in double quotes as Go's `%q` prints it.
-pub fn go_quote(s: &str) -> String {
+pub(crate) fn go_quote(s: &str) -> String {
     let mut out = String::with_capacity(s.len() + 2);
     out.push('"');
     for c in s.chars() {

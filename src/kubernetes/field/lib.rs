@@ -9,7 +9,7 @@ mod kind;
 pub mod name_validation;
 mod path;
 
-pub use bad_value::{BadValue, go_quote, json_type_name};
+pub use bad_value::{BadValue, json_type_name};
 pub use error::{FieldError, FieldErrors, aggregate};
 pub use kind::FieldErrorKind;
 pub use path::Path;

@@ -92,22 +92,6 @@ pub fn dns1035_label(s: &str) -> Vec<String> {
     messages
 }
 
-/// A DNS subdomain whose first label is `*`.
-pub fn wildcard_dns1123_subdomain(s: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if s.len() > 253 {
-        messages.push(max_len_error(253));
-    }
-    if !s.strip_prefix("*.").is_some_and(is_dns1123_subdomain_form) {
-        messages.push(regex_error(
-            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-            &format!(r"\*\.{LABEL_CHARS}(\.{LABEL_CHARS})*"),
-            &["*.example.com"],
-        ));
-    }
-    messages
-}
-
 fn is_qualified_name_form(s: &str) -> bool {
     let b = s.as_bytes();
     let ends = |b: &u8| b.is_ascii_alphanumeric();
@@ -322,10 +306,6 @@ mod tests {
             assert_eq!(dns1123_subdomain(bad).len(), 1, "{bad}");
         }
         assert!(dns1035_label("1a").len() == 1 && dns1035_label("a1").is_empty());
-        assert!(
-            wildcard_dns1123_subdomain("*.a.b").is_empty()
-                && wildcard_dns1123_subdomain("*a").len() == 1
-        );
     }
 
     #[test]

@@ -25,7 +25,6 @@ pub mod provisioning_request;
 mod schema;
 pub mod v1beta2;
 pub mod validation;
-pub mod visibility;
 pub mod webhook_defaults;
 
 pub use kueue_lab_component_helpers::conditions;

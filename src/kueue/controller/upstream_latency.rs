@@ -24,7 +24,7 @@ pub struct UpstreamLatency {
 
 impl UpstreamLatency {
     /// As recorded.
-    pub const RECORDED: Self = Self {
+    pub(crate) const RECORDED: Self = Self {
         workload_write: Duration::from_millis(25),
         drained_workloads: Duration::from_millis(10),
         scheduler_resets_pods_ready: true,

@@ -155,7 +155,7 @@ impl FlavorReason {
     }
 
     /// Whether pods cannot use the flavor, regardless of quota and usage.
-    pub fn is_mismatch(&self) -> bool {
+    pub(crate) fn is_mismatch(&self) -> bool {
         matches!(
             self,
             FlavorReason::NotFound { .. }

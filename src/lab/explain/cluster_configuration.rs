@@ -50,7 +50,7 @@ pub async fn configuration_of_cluster(
 
 /// The configuration of a cluster's Kueue; `None` for Kueue's default configuration, if the cluster has no
 /// ConfigMap of Kueue or it cannot be used. `note` is called with the reason for the latter.
-pub async fn configuration_or_default(
+pub(crate) async fn configuration_or_default(
     client: &Client,
     note: impl FnOnce(&str),
 ) -> Option<LoadedConfiguration> {

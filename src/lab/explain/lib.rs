@@ -22,9 +22,7 @@ mod text;
 mod workload_notes;
 
 pub use admission_text::admission_lines;
-pub use cluster_configuration::{
-    NoConfiguration, configuration_of_cluster, configuration_or_default, settings,
-};
+pub use cluster_configuration::{NoConfiguration, configuration_of_cluster, settings};
 pub use cluster_explainer::{ClusterExplainer, ClusterQueueReport};
 pub use cluster_lists::ClusterLists;
 pub use explain_error::ExplainError;
@@ -36,5 +34,5 @@ pub use explain_workload::{
 pub use jobs_without_workload::{
     JobWithoutWorkload, NO_LOCAL_QUEUE_OF_TASK, jobs_without_workload, no_workload_reason,
 };
-pub use load_engine::{load_engine, load_engine_from};
+pub use load_engine::load_engine_from;
 pub use workload_notes::WorkloadNote;

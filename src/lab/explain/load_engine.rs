@@ -22,7 +22,7 @@ use super::explain_error::ExplainError;
 ///
 /// # Errors
 /// Objects cannot be listed; all missing rights are named at once.
-pub async fn load_engine(
+pub(crate) async fn load_engine(
     client: &Client,
     config: EngineConfig,
     now: Timestamp,

@@ -49,7 +49,7 @@ pub fn explain_live_workload(
 }
 
 /// Explains a ClusterQueue by the engine of a controller. `None` if the controller does not have it.
-pub fn explain_live_cluster_queue(
+fn explain_live_cluster_queue(
     controller: &Controller,
     name: &str,
 ) -> Option<ClusterQueueExplanation> {

@@ -29,7 +29,7 @@ impl ApplyDiff {
 }
 
 /// Compares the applied objects with the manifests.
-pub fn apply_diff(applied: &AppliedObjects, manifests: &[Manifest]) -> ApplyDiff {
+pub(crate) fn apply_diff(applied: &AppliedObjects, manifests: &[Manifest]) -> ApplyDiff {
     let mut diff = ApplyDiff::default();
     for (index, manifest) in manifests.iter().enumerate() {
         let applied = applied.get(&manifest.key);

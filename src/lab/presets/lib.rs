@@ -44,7 +44,7 @@ mod state_publisher;
 mod unmanaged_objects;
 
 pub use apply::{ApplyOptions, SCENARIO_MANAGER, TakenOverFields};
-pub use apply_diff::{ApplyDiff, apply_diff};
+pub use apply_diff::ApplyDiff;
 pub use builtin::{BuiltInFile, write_out};
 pub use check_preset::check_preset;
 pub use clusters_file::{ExistingCluster, MAX_WORKERS, WorkersOfPreset, read_workers};

@@ -172,14 +172,14 @@ fn compile(expression: &str) -> Option<Regex> {
 }
 
 /// Removes the shortest or longest prefix that matches.
-pub fn remove_prefix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
+pub(crate) fn remove_prefix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
     let regex = compile(&format!("^(?:{})", expression(pattern, longest)));
     let found = regex.and_then(|regex| regex.find(text));
     &text[found.map_or(0, |found| found.end())..]
 }
 
 /// Removes the shortest or longest suffix that matches.
-pub fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
+pub(crate) fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
     let before = if longest { ".*?" } else { ".*" };
     let regex = compile(&format!("^{before}((?:{})$)", expression(pattern, true)));
     let found = regex.and_then(|regex| regex.captures(text)?.get(1));

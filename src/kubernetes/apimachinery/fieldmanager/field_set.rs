@@ -63,7 +63,7 @@ impl FieldSet {
     ///
     /// # Errors
     /// A key is not a path element, or a node is not an object.
-    pub fn from_fields_v1(fields: &Value) -> Result<Self, ParseFieldsError> {
+    pub(crate) fn from_fields_v1(fields: &Value) -> Result<Self, ParseFieldsError> {
         match fields {
             Value::Null => Ok(Self::default()),
             Value::Object(node) => read_node(node).map(Self),
@@ -72,7 +72,7 @@ impl FieldSet {
     }
 
     /// A set that is canonical because the server has written it.
-    pub fn from_trusted_fields_v1(fields: Value) -> Self {
+    pub(crate) fn from_trusted_fields_v1(fields: Value) -> Self {
         match fields {
             Value::Object(node) => Self(node),
             _ => Self::default(),
@@ -80,7 +80,7 @@ impl FieldSet {
     }
 
     /// The `fieldsV1` form.
-    pub fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 
@@ -130,12 +130,12 @@ impl FieldSet {
     }
 
     /// Removes the members of `other`, but not their children.
-    pub fn subtract(&mut self, other: &Self) {
+    pub(crate) fn subtract(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, false);
     }
 
     /// Removes the members of `other` and their children.
-    pub fn subtract_recursive(&mut self, other: &Self) {
+    pub(crate) fn subtract_recursive(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, true);
     }
 

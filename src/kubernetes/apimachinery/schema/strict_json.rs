@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::decode_limits::{MAX_DEPTH, MAX_VALUES, TooManyValues, YamlError, check_yaml};
 
 /// Maximum number of strict decoding errors reported for one body.
-pub const MAX_STRICT_ERRORS: usize = 100;
+pub(crate) const MAX_STRICT_ERRORS: usize = 100;
 
 /// A parsed body.
 #[derive(Debug)]

@@ -59,7 +59,7 @@ impl Schema {
     }
 
     /// The Go type in error messages, such as `[]v1.Container` or `map[string]string`.
-    pub fn go_name(&self) -> String {
+    pub(crate) fn go_name(&self) -> String {
         if !self.name.is_empty() {
             return self.name.to_string();
         }
@@ -81,7 +81,7 @@ impl Schema {
     }
 
     /// The Go reflect kind of the type, as in errors of the conversion from unstructured.
-    pub fn go_kind(&self) -> &'static str {
+    pub(crate) fn go_kind(&self) -> &'static str {
         match &self.value_type {
             ValueType::Any(_) => "interface",
             ValueType::Bool => "bool",

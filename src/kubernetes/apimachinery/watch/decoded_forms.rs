@@ -32,7 +32,7 @@ impl DecodedForms {
     ///
     /// # Errors
     /// The error of `decode`.
-    pub fn get_or_decode<T: Send + Sync + 'static, E>(
+    pub(crate) fn get_or_decode<T: Send + Sync + 'static, E>(
         &self,
         decode: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {

@@ -177,7 +177,7 @@ impl Registry {
 
     /// Serves a custom resource, replacing its previous definition. `identity` identifies this
     /// revision of the definition; `terminating` is set while the definition is being deleted.
-    pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
+    pub(crate) fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
         if state.serve_revision(&self.store, definition, identity.into(), terminating) {
             self.publish(&state);
@@ -185,7 +185,7 @@ impl Registry {
     }
 
     /// Serves several custom resources with their identities, as [`serve_crd`](Self::serve_crd).
-    pub fn serve_crds(&self, definitions: impl IntoIterator<Item = (CrdSpec, String)>) {
+    pub(crate) fn serve_crds(&self, definitions: impl IntoIterator<Item = (CrdSpec, String)>) {
         let mut state = self.state.lock();
         for (definition, identity) in definitions {
             state.serve_revision(&self.store, definition, identity, false);
@@ -210,7 +210,7 @@ impl Registry {
     }
 
     /// Stops serving a custom resource. Its watches end and its remaining objects are dropped.
-    pub fn stop_serving_crd(&self, group: &str, name: &str) {
+    pub(crate) fn stop_serving_crd(&self, group: &str, name: &str) {
         let mut state = self.state.lock();
         let Some(defined) = state.custom.remove(&(group.to_string(), name.to_string())) else {
             return;
@@ -230,7 +230,11 @@ impl Registry {
     }
 
     /// Serves the resources of an extension API server.
-    pub fn serve_aggregated(&self, resources: Vec<ApiResource>, api: &Arc<dyn AggregatedApi>) {
+    pub(crate) fn serve_aggregated(
+        &self,
+        resources: Vec<ApiResource>,
+        api: &Arc<dyn AggregatedApi>,
+    ) {
         let mut state = self.state.lock();
         let served = resources
             .into_iter()

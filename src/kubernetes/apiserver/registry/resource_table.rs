@@ -54,7 +54,7 @@ fn path(group: &str, version: &str, plural: &str) -> String {
 
 impl ResourceTable {
     /// Whether the group is not one of CustomResourceDefinitions only.
-    pub fn is_builtin_group(&self, name: &str) -> bool {
+    pub(crate) fn is_builtin_group(&self, name: &str) -> bool {
         let versions = self.group(name).into_iter().flat_map(|g| &g.versions);
         let mut resources = versions.flat_map(|v| &v.resources);
         resources.any(|resource| resource.custom.is_none())

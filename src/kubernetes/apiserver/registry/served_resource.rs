@@ -182,7 +182,7 @@ impl ServedResource {
 
     /// Whether the verb is supported. A terminating custom resource supports more verbs than
     /// discovery lists, because finalizers must still be removed from its objects.
-    pub fn allows_verb(&self, verb: &str) -> bool {
+    pub(crate) fn allows_verb(&self, verb: &str) -> bool {
         let verbs = if self.custom.is_some() {
             VERBS
         } else {
@@ -192,7 +192,7 @@ impl ServedResource {
     }
 
     /// The key of an object in the etcd of a Kubernetes cluster, which messages show.
-    pub fn etcd_key(&self, storage_key: &str) -> String {
+    pub(crate) fn etcd_key(&self, storage_key: &str) -> String {
         let (group, plural) = (&*self.kind.group, &*self.kind.plural);
         let has_group = self.custom.is_some()
             || matches!(group, "apiextensions.k8s.io" | "apiregistration.k8s.io");
@@ -209,7 +209,7 @@ impl ServedResource {
     }
 
     /// Whether this is the storage version.
-    pub fn is_storage_version(&self) -> bool {
+    pub(crate) fn is_storage_version(&self) -> bool {
         self.api_version == self.storage_api_version
     }
 }

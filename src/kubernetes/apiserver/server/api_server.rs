@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::builder::ApiServerBuilder;
 use crate::endpoints::{self, LoadObjectError, UnknownFields};
 use crate::http::tower_service::InProcessService;
-use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
+use crate::plugins::{AdmissionPlugin, KubeletClient};
 use crate::server_state::ServerState;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.
@@ -66,11 +66,6 @@ impl ApiServer {
     /// Adds an admission plugin to a running server.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.core.plugins.add_admission(plugin);
-    }
-
-    /// Sets or replaces the converter of custom resources on a running server.
-    pub fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
-        self.core.plugins.set_converter(converter);
     }
 
     /// Sets or replaces the kubelet client of a running server.

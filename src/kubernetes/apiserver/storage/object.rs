@@ -88,7 +88,7 @@ impl PendingObject {
 
     /// Sets the schema generation; see [`Object::schema_generation`].
     #[must_use]
-    pub fn with_schema_generation(mut self, schema_generation: u64) -> Self {
+    pub(crate) fn with_schema_generation(mut self, schema_generation: u64) -> Self {
         self.schema_generation = schema_generation;
         self
     }
@@ -308,7 +308,7 @@ impl Object {
     }
 
     /// The storage key, shared.
-    pub fn key_shared(&self) -> Arc<str> {
+    pub(crate) fn key_shared(&self) -> Arc<str> {
         self.key.clone()
     }
 
@@ -319,7 +319,7 @@ impl Object {
 
     /// The generation of the schema the object was pruned and defaulted with. If the schema has
     /// changed since, reads prune and default the object again.
-    pub fn schema_generation(&self) -> u64 {
+    pub(crate) fn schema_generation(&self) -> u64 {
         self.schema_generation
     }
 
@@ -330,7 +330,7 @@ impl Object {
 
     /// The encoding as an item of a typed list: without the leading brace, kind and apiVersion. The
     /// caller writes the opening brace.
-    pub fn list_item_bytes(&self) -> Bytes {
+    pub(crate) fn list_item_bytes(&self) -> Bytes {
         let text = self.text();
         text.bytes.slice(text.prelude..)
     }
@@ -355,7 +355,7 @@ impl Object {
     }
 
     /// Kind, apiVersion and metadata of a lazy object, without building it.
-    pub fn partial_metadata(&self) -> Option<&Arc<Value>> {
+    pub(crate) fn partial_metadata(&self) -> Option<&Arc<Value>> {
         self.lazy.as_ref().map(|lazy| &lazy.head)
     }
 
@@ -384,7 +384,7 @@ impl Object {
     ///
     /// # Errors
     /// The error of `encode`.
-    pub fn encoding_in_version<E>(
+    pub(crate) fn encoding_in_version<E>(
         &self,
         api_version: &str,
         encode: impl FnOnce() -> Result<Bytes, E>,
@@ -404,7 +404,7 @@ impl Object {
     }
 
     /// The cached encoding under a key.
-    pub fn cached_encoding(&self, key: &str) -> Option<Bytes> {
+    pub(crate) fn cached_encoding(&self, key: &str) -> Option<Bytes> {
         let encodings = self.encodings.lock();
         let (_, bytes) = encodings.iter().find(|(own, _)| **own == *key)?;
         Some(bytes.clone())

@@ -38,7 +38,7 @@ pub enum SnapshotError {
 
 impl Store {
     /// The durable state of the storage, which reads return.
-    pub fn durable_snapshot(&self, storage: &ResourceStorage) -> Snapshot {
+    pub(crate) fn durable_snapshot(&self, storage: &ResourceStorage) -> Snapshot {
         if !self.is_durable() {
             return self.snapshot(storage);
         }
@@ -76,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// [`SnapshotError`] when the revision is not available.
-    pub fn snapshot_at(
+    pub(crate) fn snapshot_at(
         &self,
         storage: &ResourceStorage,
         revision: u64,
@@ -121,7 +121,7 @@ impl Snapshot {
 
     /// Whether both have the same objects in the same versions because no write lies between them.
     /// It may be false although they do.
-    pub fn has_same_objects(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_objects(&self, other: &Self) -> bool {
         self.objects.ptr_eq(&other.objects)
     }
 

@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Whether writes are made durable.
-    pub fn is_durable(&self) -> bool {
+    pub(crate) fn is_durable(&self) -> bool {
         self.shared.durability.is_some()
     }
 
@@ -195,7 +195,7 @@ impl Store {
     }
 
     /// Closes the storage of a resource that is no longer served, and drops its objects.
-    pub fn close_resource_storage(&self, storage: &Arc<ResourceStorage>) {
+    pub(crate) fn close_resource_storage(&self, storage: &Arc<ResourceStorage>) {
         let _order = self.shared.commit.lock();
         storage.close();
         if let Some(durability) = &self.shared.durability {

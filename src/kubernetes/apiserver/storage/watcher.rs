@@ -97,7 +97,7 @@ impl Watcher {
 
     /// The revision for a bookmark: all events up to it have been delivered. `None` while events
     /// are pending.
-    pub fn bookmark_revision(&mut self) -> Option<u64> {
+    pub(crate) fn bookmark_revision(&mut self) -> Option<u64> {
         // The revision is read first: events up to it are then in the storage's history.
         let revision = self.store.durable_revision();
         let state = self.storage.read();

@@ -99,25 +99,6 @@ impl Configuration {
         super::apply_defaults(&mut configuration);
         configuration
     }
-
-    /// The configuration of upstream's release manifest, with the frameworks of
-    /// [`RELEASE_MANIFEST_FRAMEWORKS`](super::RELEASE_MANIFEST_FRAMEWORKS).
-    pub fn release_manifest() -> Self {
-        let frameworks = super::RELEASE_MANIFEST_FRAMEWORKS
-            .iter()
-            .map(|f| (*f).to_owned())
-            .collect();
-        let integrations = Integrations {
-            frameworks,
-            ..Integrations::default()
-        };
-        let mut configuration = Self {
-            integrations: Some(integrations),
-            ..Self::default()
-        };
-        super::apply_defaults(&mut configuration);
-        configuration
-    }
 }
 
 /// The webhook server.

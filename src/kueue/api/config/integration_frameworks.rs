@@ -69,22 +69,6 @@ pub const FRAMEWORKS: &[Framework] = &[
     framework("workload.codeflare.dev/appwrapper", APP_WRAPPER, "v1beta2", "AppWrapper", "appwrappers"),
 ];
 
-/// The frameworks that upstream's release manifest enables.
-pub const RELEASE_MANIFEST_FRAMEWORKS: &[&str] = &[
-    "batch/job",
-    "kubeflow.org/mpijob",
-    "ray.io/rayjob",
-    "ray.io/raycluster",
-    "ray.io/rayservice",
-    "jobset.x-k8s.io/jobset",
-    "workload.codeflare.dev/appwrapper",
-    "trainer.kubeflow.org/trainjob",
-    "pod",
-    "deployment",
-    "statefulset",
-    "leaderworkerset.x-k8s.io/leaderworkerset",
-];
-
 impl Framework {
     const fn without_multi_kueue(self) -> Self {
         Self {

@@ -21,7 +21,7 @@ pub use crate::feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureS
 pub use configuration::*;
 pub use defaults::apply as apply_defaults;
 pub use fair_sharing::*;
-pub use integration_frameworks::{FRAMEWORKS, Framework, RELEASE_MANIFEST_FRAMEWORKS};
+pub use integration_frameworks::{FRAMEWORKS, Framework};
 pub use integrations::*;
 pub use kueue_lab_duration::{Duration, ParseDurationError};
 pub use load::{CONFIG_MAP_KEY, LoadedConfiguration, load, resolve_gates};
@@ -30,9 +30,7 @@ pub use object_retention_policies::*;
 pub use resources::*;
 pub use validate::validate;
 pub use wait_for_pods_ready::*;
-pub use without_effect::{
-    IgnoredSetting, NoEffectIn, SETTINGS_WITHOUT_EFFECT, Setting, SettingWithoutEffect,
-};
+pub use without_effect::{IgnoredSetting, NoEffectIn, Setting, SettingWithoutEffect};
 
 use super::wire::nullable;
 

@@ -35,9 +35,10 @@ mod tests {
 
     #[test]
     fn a_written_configuration_is_loaded_unchanged() {
+        let frameworks = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations: {frameworks: [batch/job, pod]}\n";
         for configuration in [
             Configuration::defaulted(),
-            Configuration::release_manifest(),
+            load(frameworks).unwrap().configuration,
         ] {
             let text = configuration.to_yaml().unwrap();
             assert!(

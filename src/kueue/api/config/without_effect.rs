@@ -65,7 +65,7 @@ const fn gate(
 const SPEED_ONLY: &str = "it changes only the speed of upstream's scheduler";
 
 /// The settings without effect.
-pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
+pub(crate) const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
     use NoEffectIn::{EmbeddedCluster, Everywhere, Labs};
     &[
         field(

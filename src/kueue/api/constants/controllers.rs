@@ -23,6 +23,6 @@ pub const RECLAIMABLE_PODS_MANAGER: &str = "kueue-reclaimable-pods";
 pub const RUNTIME_PATCH_MANAGER: &str = "kueue.x-k8s.io/manager";
 
 /// `priorityClassSource` of v1beta1 for a WorkloadPriorityClass.
-pub const WORKLOAD_PRIORITY_CLASS_SOURCE: &str = "kueue.x-k8s.io/workloadpriorityclass";
+pub(crate) const WORKLOAD_PRIORITY_CLASS_SOURCE: &str = "kueue.x-k8s.io/workloadpriorityclass";
 /// `priorityClassSource` of v1beta1 for a pod PriorityClass.
-pub const POD_PRIORITY_CLASS_SOURCE: &str = "scheduling.k8s.io/priorityclass";
+pub(crate) const POD_PRIORITY_CLASS_SOURCE: &str = "scheduling.k8s.io/priorityclass";

@@ -66,7 +66,7 @@ impl Schema {
     }
 
     /// The type; `None` if unspecified.
-    pub fn schema_type(self) -> Option<SchemaType> {
+    pub(crate) fn schema_type(self) -> Option<SchemaType> {
         if self.keyword("x-kubernetes-int-or-string").is_some() {
             return Some(SchemaType::IntOrString);
         }
@@ -98,7 +98,7 @@ impl Schema {
     }
 
     /// The schema of the values of a map with any keys.
-    pub fn additional_properties(self) -> Option<Self> {
+    pub(crate) fn additional_properties(self) -> Option<Self> {
         self.keyword("additionalProperties")
             .filter(|s| s.is_object())
             .map(Self::at)

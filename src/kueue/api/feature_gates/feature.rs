@@ -67,7 +67,7 @@ impl Feature {
     }
 
     /// Gates that must be enabled for this one.
-    pub fn depends_on(self) -> &'static [Self] {
+    pub(crate) fn depends_on(self) -> &'static [Self] {
         self.spec().depends_on
     }
 

@@ -169,7 +169,7 @@ impl FeatureGates {
     }
 
     /// The gates that differ from their defaults.
-    pub fn non_default(&self) -> impl Iterator<Item = (Feature, bool)> + '_ {
+    pub(crate) fn non_default(&self) -> impl Iterator<Item = (Feature, bool)> + '_ {
         Feature::all()
             .map(|f| (f, self.enabled(f)))
             .filter(|(f, on)| f.default() != *on)

@@ -16,7 +16,7 @@ pub use crate::meta_validation::label_name;
 pub use admission_gated_by::{admission_gated_by, admission_gated_by_update};
 pub use cluster_queue::{cluster_queue, cluster_queue_update};
 pub use cohort::cohort;
-pub use resource_flavor::resource_flavor;
+pub(crate) use resource_flavor::resource_flavor;
 pub use semantic_equality::deep_equal as semantically_equal;
 pub use validating_webhook::{create, update, webhook_name};
 pub use workload::workload;

@@ -10,7 +10,7 @@ use crate::name_validation;
 use crate::v1beta2::ResourceFlavor;
 
 /// Validates a new or updated ResourceFlavor.
-pub fn resource_flavor(flavor: &ResourceFlavor) -> FieldErrors {
+pub(crate) fn resource_flavor(flavor: &ResourceFlavor) -> FieldErrors {
     let path = Path::new("spec");
     let mut errors = labels(&flavor.spec.node_labels, &path.child("nodeLabels"));
     errors.extend(node_taints(

@@ -3,14 +3,10 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::types::{PendingWorkload, PendingWorkloadsSummary};
+use kueue_lab_api::constants::{DEFAULT_PENDING_WORKLOADS_LIMIT, MAX_PENDING_WORKLOADS_LIMIT};
 use kueue_lab_engine::Engine;
 use kueue_lab_engine::engine::PendingPosition;
 use kueue_lab_engine::workload::LocalQueueKey;
-
-/// The limit of a request without one.
-const DEFAULT_PENDING_WORKLOADS_LIMIT: i64 = 1_000;
-/// The largest limit.
-const MAX_PENDING_WORKLOADS_LIMIT: i64 = 100_000;
 
 /// The limit and offset of a request, with the default limit for 0 and within their bounds.
 pub fn bounded_limit_offset(limit: i64, offset: i64) -> (usize, usize) {

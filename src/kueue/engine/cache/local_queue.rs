@@ -73,7 +73,7 @@ impl Cache {
     }
 
     /// Removes a LocalQueue from a ClusterQueue.
-    pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
+    pub(crate) fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
         if let Some(node) = self.node_of(queue)
             && let Some(queue) = self.cluster_queue_by_node_mut(node)
         {

@@ -225,7 +225,7 @@ impl Cache {
     }
 
     /// Deletes a ClusterQueue with its reserving workloads.
-    pub fn delete_cluster_queue(&mut self, name: &str) {
+    pub(crate) fn delete_cluster_queue(&mut self, name: &str) {
         let Some(node) = self.queues.remove(name) else {
             return;
         };
@@ -267,7 +267,7 @@ impl Cache {
     }
 
     /// Deletes the object of a Cohort.
-    pub fn delete_cohort(&mut self, name: &str) {
+    pub(crate) fn delete_cohort(&mut self, name: &str) {
         let Some(node) = self.hierarchy.cohort(name) else {
             return;
         };
@@ -299,7 +299,7 @@ impl Cache {
     }
 
     /// Deletes a ResourceFlavor; returns the ClusterQueues that became active.
-    pub fn delete_flavor(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
+    pub(crate) fn delete_flavor(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.flavors.remove(name);
         self.tas.delete_flavor(name);
         self.update_cluster_queues(config)
@@ -312,7 +312,7 @@ impl Cache {
     }
 
     /// Deletes a Topology; returns the ClusterQueues that became active.
-    pub fn delete_topology(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
+    pub(crate) fn delete_topology(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.tas.delete_topology(name);
         self.update_cluster_queues(config)
     }
@@ -326,7 +326,7 @@ impl Cache {
     }
 
     /// Deletes an AdmissionCheck; returns the ClusterQueues that became active.
-    pub fn delete_check(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
+    pub(crate) fn delete_check(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.checks.remove(name);
         self.update_cluster_queues(config)
     }

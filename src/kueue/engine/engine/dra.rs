@@ -27,7 +27,10 @@ impl Engine {
     ///
     /// # Errors
     /// Of requests that cannot be resolved.
-    pub fn dra_requests(&self, wl: &Arc<Workload>) -> Result<Option<DraRequests>, FieldErrors> {
+    pub(crate) fn dra_requests(
+        &self,
+        wl: &Arc<Workload>,
+    ) -> Result<Option<DraRequests>, FieldErrors> {
         let inputs = self.dra_request_inputs(wl);
         inputs.map_or(Ok(None), |inputs| inputs.count())
     }

@@ -219,7 +219,7 @@ impl Assignment {
     }
 
     /// Why pod sets do not fit; none if all do.
-    pub fn inadmissible_cause(&self) -> Option<InadmissibleCause> {
+    pub(crate) fn inadmissible_cause(&self) -> Option<InadmissibleCause> {
         let mut pod_sets = Vec::new();
         for ps in self.pod_sets.iter().filter(|ps| !ps.status.is_fit()) {
             let name = ps.name.clone();

@@ -111,7 +111,7 @@ impl QueueManager {
     }
 
     /// Deletes a LocalQueue with its pending workloads.
-    pub fn delete_local_queue(&mut self, key: &LocalQueueKey, ctx: OrderContext<'_>) {
+    pub(crate) fn delete_local_queue(&mut self, key: &LocalQueueKey, ctx: OrderContext<'_>) {
         let Some(queue) = self.local_queues.remove(key) else {
             return;
         };

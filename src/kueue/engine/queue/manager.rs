@@ -117,7 +117,7 @@ impl QueueManager {
     }
 
     /// Deletes a ClusterQueue; its workloads stay in their LocalQueues.
-    pub fn delete_cluster_queue(&mut self, name: &str) {
+    pub(crate) fn delete_cluster_queue(&mut self, name: &str) {
         self.cluster_queues.remove(name);
     }
 

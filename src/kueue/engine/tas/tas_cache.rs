@@ -99,7 +99,7 @@ impl TasCache {
     }
 
     /// Deletes a ResourceFlavor with its TAS usage.
-    pub fn delete_flavor(&mut self, name: &str) {
+    pub(crate) fn delete_flavor(&mut self, name: &str) {
         self.specs.remove(name);
         self.drop_flavor(name);
     }
@@ -147,7 +147,7 @@ impl TasCache {
     }
 
     /// Deletes a Topology, and the TAS usage of its flavors.
-    pub fn delete_topology(&mut self, name: &str) {
+    pub(crate) fn delete_topology(&mut self, name: &str) {
         self.topologies.remove(name);
         let of_topology = |(flavor, spec): (&FlavorName, &FlavorInformation)| {
             (*spec.topology == *name).then(|| flavor.clone())

@@ -10,7 +10,7 @@ pub use svg::svg;
 pub use table::table;
 
 /// The limitations of a replay, in every report.
-pub const NOT_MODELLED: [&str; 4] = [
+pub(crate) const NOT_MODELLED: [&str; 4] = [
     "admission checks are answered Ready at once, and pods are ready at once",
     "jobs do not fail, and run for their duration wherever they are admitted",
     "nodes neither fail nor change, and pods outside of Kueue use nothing",

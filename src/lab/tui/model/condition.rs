@@ -47,12 +47,12 @@ impl Conditions {
     }
 
     /// The condition of that type, if its status is `True`.
-    pub fn when_true(&self, type_: &str) -> Option<&ConditionRow> {
+    pub(crate) fn when_true(&self, type_: &str) -> Option<&ConditionRow> {
         self.get(type_).filter(|c| c.status == "True")
     }
 
     /// The condition of that type, if its status is `False`.
-    pub fn when_false(&self, type_: &str) -> Option<&ConditionRow> {
+    pub(crate) fn when_false(&self, type_: &str) -> Option<&ConditionRow> {
         self.get(type_).filter(|c| c.status == "False")
     }
 
@@ -62,7 +62,7 @@ impl Conditions {
     }
 
     /// All conditions, the latest transition first.
-    pub fn latest_first(&self) -> Vec<&ConditionRow> {
+    pub(crate) fn latest_first(&self) -> Vec<&ConditionRow> {
         let mut all: Vec<&ConditionRow> = self.0.iter().collect();
         all.sort_by_key(|c| std::cmp::Reverse(c.at));
         all

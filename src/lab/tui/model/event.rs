@@ -61,7 +61,7 @@ impl EventRow {
     }
 
     /// Converts an events.k8s.io/v1 Event.
-    pub fn from_events_v1(event: &NewEvent) -> Self {
+    pub(crate) fn from_events_v1(event: &NewEvent) -> Self {
         let series = event.series.as_ref();
         let last = series.map(|s| s.last_observed_time.0);
         let deprecated_last = event.deprecated_last_timestamp.as_ref().map(|t| t.0);

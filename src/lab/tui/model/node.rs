@@ -66,7 +66,7 @@ impl NodeRow {
     }
 
     /// The GPU product from a well-known label.
-    pub fn gpu_product(&self) -> Option<&str> {
+    pub(crate) fn gpu_product(&self) -> Option<&str> {
         [
             "nvidia.com/gpu.product",
             "cloud.google.com/gke-accelerator",

@@ -134,7 +134,7 @@ impl ClusterQueueRow {
     }
 
     /// Whether the queueing strategy is StrictFIFO.
-    pub fn is_strict_fifo(&self) -> bool {
+    pub(crate) fn is_strict_fifo(&self) -> bool {
         self.queueing_strategy == Some(QueueingStrategy::StrictFIFO)
     }
 }

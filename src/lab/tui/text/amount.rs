@@ -38,7 +38,7 @@ impl Amount {
     }
 
     /// The amount of quota of a resource; fractions of units are rounded up.
-    pub fn to_quota(self, resource: ResourceName) -> QuotaAmount {
+    pub(crate) fn to_quota(self, resource: ResourceName) -> QuotaAmount {
         if self == Self::UNLIMITED {
             return QuotaAmount::UNLIMITED;
         }
@@ -81,12 +81,6 @@ impl Amount {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The difference, at least zero.
-    #[must_use]
-    pub fn minus_or_zero(self, other: Self) -> Self {
-        self.minus(other).max(Self::ZERO)
-    }
-
     /// `n` times the amount.
     #[must_use]
     pub fn times(self, n: i64) -> Self {
@@ -101,7 +95,7 @@ impl Amount {
 
     /// How many of `cells` the amount fills if `full` fills all. Any amount above zero fills at least
     /// one, and only `full` fills all.
-    pub fn bar_cells(self, full: Self, cells: usize) -> usize {
+    pub(crate) fn bar_cells(self, full: Self, cells: usize) -> usize {
         if self.0 <= 0 || full.0 <= 0 || cells == 0 {
             return 0;
         }

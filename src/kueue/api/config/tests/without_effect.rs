@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::*;
 use super::fixture::*;
 use crate::config::Setting;
+use crate::config::without_effect::SETTINGS_WITHOUT_EFFECT;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 

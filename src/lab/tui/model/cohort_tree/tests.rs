@@ -171,7 +171,7 @@ proptest! {
         for q in &queues {
             let s = status(&tree, &q.meta.key.name);
             prop_assert!(s.lent_min <= s.lent_max);
-            prop_assert!(s.lent_max <= s.nominal.minus_or_zero(s.usage));
+            prop_assert!(s.lent_max <= s.nominal.minus(s.usage).max(Amount::ZERO));
             prop_assert!(s.available <= s.potential_available.minus(s.usage));
             least = least.plus(s.lent_min);
             borrowed = borrowed.plus(s.borrowed);

@@ -223,7 +223,7 @@ impl WorkloadRow {
     }
 
     /// The owner as `kind/name` in lower case.
-    pub fn owner_text(&self) -> String {
+    pub(crate) fn owner_text(&self) -> String {
         match (self.owner(), self.owners.len()) {
             (None, _) => "-".to_owned(),
             (Some(o), 1) => format!("{}/{}", o.kind.to_lowercase(), o.name),
@@ -232,7 +232,7 @@ impl WorkloadRow {
     }
 
     /// The number of evictions.
-    pub fn eviction_count(&self) -> i64 {
+    pub(crate) fn eviction_count(&self) -> i64 {
         self.evictions.values().sum()
     }
 }
