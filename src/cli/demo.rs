@@ -201,8 +201,10 @@ async fn run_in_real_time(
 /// The summary of a scenario that passed.
 fn result(scenario: &Scenario, outcome: Outcome) -> Result<String, CommandError> {
     outcome.result.map_err(|reason| match outcome.is_invalid {
-        // It has the position in the file.
-        true => CommandError::usage(reason),
+        true => {
+            // It has the position in the file.
+            CommandError::usage(reason)
+        }
         false => CommandError::failed(format!("{}: {reason}", scenario.name)),
     })
 }

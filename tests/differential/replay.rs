@@ -29,8 +29,10 @@ pub(crate) async fn replay(configuration: &str, scenario: &Value) -> Value {
         let at_once = record["noQuiet"] == true;
         let quiescent = at_once || record["idle"] == true || lab.wait_until_quiet().await;
         let (state, events) = match at_once {
-            // The state of such a step is not recorded.
-            true => (empty_state(), json!([])),
+            true => {
+                // The state of such a step is not recorded.
+                (empty_state(), json!([]))
+            }
             false => observed_state::observe(&mut lab, fair_sharing).await,
         };
         record["quiescent"] = quiescent.into();

@@ -286,8 +286,10 @@ impl Kubelet {
             [first, second] => {
                 let addresses = self.service_addresses(second, first).await;
                 match addresses.is_empty() {
-                    // `POD.SERVICE` in the own namespace.
-                    true => self.pod_of_service(namespace, second, first),
+                    true => {
+                        // `POD.SERVICE` in the own namespace.
+                        self.pod_of_service(namespace, second, first)
+                    }
                     false => addresses,
                 }
             }

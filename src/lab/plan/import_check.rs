@@ -77,8 +77,10 @@ fn waits_otherwise(old: &WorkloadState, new: &WorkloadState) -> bool {
     }
     match old.waiting_reason == new.waiting_reason {
         true => without_numbers(&old.waits_for) != without_numbers(&new.waits_for),
-        // Older versions of Kueue have no other reason.
-        false => ![&old.waiting_reason, &new.waiting_reason].contains(&&q::PENDING.to_owned()),
+        false => {
+            // Older versions of Kueue have no other reason.
+            ![&old.waiting_reason, &new.waiting_reason].contains(&&q::PENDING.to_owned())
+        }
     }
 }
 

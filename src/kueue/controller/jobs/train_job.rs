@@ -286,8 +286,10 @@ async fn stop_in_steps(
     let mut wanted = job.clone();
     TrainJobKind::restore_pod_sets_info(&mut wanted, infos);
     *job = match wanted == *job {
-        // A deleted job is not reported as stopped.
-        true => confirm_version(api, job).await?,
+        true => {
+            // A deleted job is not reported as stopped.
+            confirm_version(api, job).await?
+        }
         false => patch_object(api, job, &wanted, PatchTarget::Object).await?,
     };
     Ok(true)

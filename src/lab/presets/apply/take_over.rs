@@ -116,8 +116,10 @@ fn transferred(object: &Value, index: usize) -> Vec<Value> {
     let metadata = fields.remove("f:metadata").unwrap_or_default();
     let kept = match applies {
         true => metadata_of_files(&metadata),
-        // Helm creates objects by an update, of which labels of webhooks are a part.
-        false => Map::new(),
+        false => {
+            // Helm creates objects by an update, of which labels of webhooks are a part.
+            Map::new()
+        }
     };
     if !kept.is_empty() {
         fields.insert("f:metadata".to_owned(), kept.into());

@@ -91,8 +91,10 @@ impl ReservingWorkloads {
             let is_in_tree = queues.contains(admission.cluster_queue.as_str());
             let holds = match is_in_tree {
                 true => waits_for_head || shared.next().is_some(),
-                // Nodes of a topology are shared by all cohorts.
-                false => shared.any(topologies),
+                false => {
+                    // Nodes of a topology are shared by all cohorts.
+                    shared.any(topologies)
+                }
             };
             let is_waited_for = blocks && predicates::true_condition(wl, c::PODS_READY).is_none();
             if holds || is_waited_for {

@@ -55,14 +55,16 @@ impl Parser {
         let name = self.name();
         let is_bash = self.dialect == Dialect::Bash;
         let index = match is_bash && !name.is_empty() && self.accept("[") {
-            // A pattern may start like an index.
-            true => match self.arithmetic_until("]") {
-                Ok(index) => Some(index),
-                Err(_) => {
-                    self.at = before;
-                    return Ok(None);
+            true => {
+                // A pattern may start like an index.
+                match self.arithmetic_until("]") {
+                    Ok(index) => Some(index),
+                    Err(_) => {
+                        self.at = before;
+                        return Ok(None);
+                    }
                 }
-            },
+            }
             false => None,
         };
         let appends = is_bash && self.accept("+=");
