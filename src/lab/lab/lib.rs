@@ -59,7 +59,7 @@ pub use config::{LabClusterConfig, LabComponentsConfig, LabConfig, LabPresetsCon
 pub use containers::container_limits;
 pub use error::LabError;
 pub use explanation_server::{
-    ControllerExplainer, explain_live_cluster_queue, explain_live_workload,
+    ControllerExplainer, explain_live_workload,
 };
 pub use file_source::{FileError, FileSource};
 pub use idle::LabActivity;
