@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use http::Request;
 use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_api::explanation::{GROUP, VERSION};
-use kueue_lab_apiserver::ServeOptions;
+use kueue_lab_apiserver::{ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_engine::workload::WorkloadKey;
 use kueue_lab_explain::ClusterExplainer;
@@ -53,18 +54,25 @@ pub(crate) async fn wait_until_served(cluster: &TestCluster) {
     .await;
 }
 
-/// The status code and message of a request for an explanation by a user.
-async fn get_as(cluster: &TestCluster, user: &str, object: &str) -> Result<Value, (u16, String)> {
+/// The explanation of an object for a client, or the status code and message of the error.
+async fn get(client: &Client, object: &str) -> Result<Value, (u16, String)> {
     let path = format!("/apis/{GROUP}/{VERSION}/{object}/explanation");
-    let request = Request::get(path)
-        .header("Impersonate-User", user)
-        .body(Vec::new())
-        .unwrap();
-    match cluster.client.request::<Value>(request).await {
+    let request = Request::get(path).body(Vec::new()).unwrap();
+    match client.request::<Value>(request).await {
         Ok(explained) => Ok(explained),
         Err(kube::Error::Api(status)) => Err((status.code, status.message.clone())),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A client of a user without rights, over the network.
+async fn client_of(serving: &ServingHandle, user: &str) -> Client {
+    let mut kubeconfig = Kubeconfig::from_yaml(serving.kubeconfig()).unwrap();
+    let info = kubeconfig.auth_infos[0].auth_info.as_mut();
+    info.unwrap().impersonate = Some(user.to_owned());
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    Client::try_from(config.unwrap()).unwrap()
 }
 
 /// The name of the Workload of a Job, once it is pending.
@@ -86,7 +94,7 @@ async fn pending(cluster: &TestCluster, job: &str) -> String {
 async fn the_engine_of_an_existing_clusters_controller_explains() {
     let cluster = TestCluster::start().await;
     // Writes how the API server authenticates to extension API servers.
-    let _serving = cluster.server.serve(ServeOptions::default()).await.unwrap();
+    let serving = cluster.server.serve(ServeOptions::default()).await.unwrap();
     let config = operator_config(cluster.client.clone(), "only", Clock::real());
     let operator = Operator::start(with_explanations(config)).await.unwrap();
     let controller = operator.wait_until_leader(|_| ()).await.unwrap();
@@ -119,8 +127,9 @@ async fn the_engine_of_an_existing_clusters_controller_explains() {
     assert!(queue.unwrap().text().contains("8 of nominal 8 used"));
 
     // The user of the request needs the right.
+    let ann = client_of(&serving, "ann").await;
     let object = format!("namespaces/team/workloads/{second}");
-    let (code, message) = get_as(&cluster, "ann", &object).await.unwrap_err();
+    let (code, message) = get(&ann, &object).await.unwrap_err();
     assert_eq!(code, 403);
     assert!(
         message.contains("User \"ann\" cannot get resource \"workloads/explanation\""),
@@ -134,15 +143,13 @@ async fn the_engine_of_an_existing_clusters_controller_explains() {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
     });
     cluster.create(binding).await.unwrap();
-    let explained = get_as(&cluster, "ann", &object).await.unwrap();
+    let explained = get(&ann, &object).await.unwrap();
     assert_eq!(
         explained["workload"],
         format!("team/{second}"),
         "{explained}"
     );
-    let (code, message) = get_as(&cluster, "ann", "clusterqueues/none")
-        .await
-        .unwrap_err();
+    let (code, message) = get(&ann, "clusterqueues/none").await.unwrap_err();
     assert_eq!(
         (code, message.as_str()),
         (
