@@ -7,6 +7,7 @@ use kueue_lab_engine::cycle::Decision;
 use kueue_lab_engine::engine::{DeletedObject, Explanation, ObjectChange, PendingVerdictKind};
 use kueue_lab_engine::flavor_assigner::FlavorAssignmentMode;
 use kueue_lab_engine::preemption::CandidateOutcome;
+use kueue_lab_engine::resources::ResourceName;
 use kueue_lab_engine::workload::{WorkloadKey, predicates};
 use kueue_lab_reason::PendingReason;
 use kueue_lab_simulation::DriverEvent;
@@ -317,6 +318,10 @@ fn check_candidates(
         );
     }
     let then = without.explain(key).now.unwrap();
+    // The search is in the flavors that are assigned before it.
+    if flavors(&then) != flavors(decision) {
+        return Ok(());
+    }
     // Workloads may borrow, although none is preempted for one that borrows.
     let may_borrow = decision.shortage.as_ref().is_none_or(|s| s.borrowing);
     match then.mode {
@@ -325,6 +330,14 @@ fn check_candidates(
         )),
         _ => Ok(()),
     }
+}
+
+/// The flavors of the pod sets, by resource.
+fn flavors(decision: &Decision) -> Vec<(ResourceName, &str)> {
+    let pod_sets = decision.pod_sets.iter();
+    let flavors = pod_sets.flat_map(|pod_set| &pod_set.flavors);
+    let flavors = flavors.map(|(resource, choice)| (*resource, &*choice.flavor));
+    flavors.collect()
 }
 
 /// Each change admits it, and the named workloads are preempted.
