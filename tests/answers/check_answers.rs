@@ -233,7 +233,9 @@ fn check_shortage(
             let verdict = explained.verdict.as_ref().unwrap();
             let preempts = matches!(verdict.reason, PendingReason::NeedsPreemption { .. });
             let lacks_quota = format!(" more cpu in {flavor}");
-            return Some(!preempts && !verdict.text().contains(&lacks_quota));
+            // All pods by preemption come before fewer without.
+            let fits = more == amount || !preempts;
+            return Some(fits && !verdict.text().contains(&lacks_quota));
         }
         let decision = explained.now.as_ref();
         let attempts = decision.map(|decision| &decision.pod_sets[0].attempts);
