@@ -62,9 +62,10 @@ impl LastApplied {
             .map(|(name, _)| name.as_str())
             .collect();
         for name in wanted.resources.keys() {
-            match self.resources.contains(name) || !has.contains(name.as_str()) {
-                true => drop(granted.resources.insert(name.clone())),
-                false => kept.push(format!("it has real {name}")),
+            if self.resources.contains(name) || !has.contains(name.as_str()) {
+                granted.resources.insert(name.clone());
+            } else {
+                kept.push(format!("it has real {name}"));
             }
         }
         for (key, value) in &wanted.labels {
