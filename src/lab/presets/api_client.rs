@@ -9,7 +9,7 @@ use kueue_lab_controller_runtime::api_errors::is_not_found;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::ObjectKey;
+use super::ResourceKey;
 
 /// The field manager of all presets. One name for all, so that server-side apply removes the fields
 /// that only the previous preset set.
@@ -83,7 +83,7 @@ impl RestMapping {
         }
     }
 
-    fn object_path(&self, key: &ObjectKey) -> String {
+    fn object_path(&self, key: &ResourceKey) -> String {
         let collection = self.collection_path(key.namespace.as_deref());
         format!("{collection}/{}", escape(&key.name))
     }
@@ -113,7 +113,7 @@ impl ApiClient {
     pub(super) async fn apply(
         &self,
         kind: &RestMapping,
-        key: &ObjectKey,
+        key: &ResourceKey,
         object: &Value,
         mode: ApplyMode,
     ) -> Result<ApiResponse, RequestError> {
@@ -135,7 +135,7 @@ impl ApiClient {
     pub(super) async fn get(
         &self,
         kind: &RestMapping,
-        key: &ObjectKey,
+        key: &ResourceKey,
     ) -> Result<Option<Value>, RequestError> {
         match self
             .request(Request::get(kind.object_path(key)), Vec::new())
@@ -169,7 +169,7 @@ impl ApiClient {
     pub(super) async fn delete(
         &self,
         kind: &RestMapping,
-        key: &ObjectKey,
+        key: &ResourceKey,
     ) -> Result<(), RequestError> {
         let path = format!("{}?propagationPolicy=Background", kind.object_path(key));
         match self.request(Request::delete(path), Vec::new()).await {
@@ -182,7 +182,7 @@ impl ApiClient {
     pub(super) async fn merge_patch(
         &self,
         kind: &RestMapping,
-        key: &ObjectKey,
+        key: &ResourceKey,
         change: &Value,
     ) -> Result<(), RequestError> {
         let path = format!("{}?fieldManager={FIELD_MANAGER}", kind.object_path(key));
@@ -260,7 +260,7 @@ mod tests {
             plural: "localqueues".into(),
             namespaced: true,
         };
-        let key = ObjectKey {
+        let key = ResourceKey {
             group: "kueue.x-k8s.io".into(),
             kind: "LocalQueue".into(),
             namespace: Some("team-a".into()),

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::quantity_spelling::equal_except_spelling;
-use super::{Manifest, ObjectKey};
+use super::{Manifest, ResourceKey};
 
 /// The objects as they were applied, by key.
-pub(super) type AppliedObjects = BTreeMap<ObjectKey, Value>;
+pub(super) type AppliedObjects = BTreeMap<ResourceKey, Value>;
 
 /// The changes, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct ApplyDiff {
     /// Indices of new and changed manifests, in apply order.
     pub apply: Vec<usize>,
     /// Objects removed from the files, in reverse apply order.
-    pub prune: Vec<ObjectKey>,
+    pub prune: Vec<ResourceKey>,
     /// The number of unchanged objects.
     pub unchanged: usize,
 }
@@ -41,7 +41,7 @@ pub(crate) fn apply_diff(applied: &AppliedObjects, manifests: &[Manifest]) -> Ap
     }
     // The sort is stable: objects of one rank keep the order of the files.
     diff.apply.sort_by_key(|i| manifests[*i].key.apply_order());
-    let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
+    let wanted: BTreeSet<&ResourceKey> = manifests.iter().map(|m| &m.key).collect();
     diff.prune = applied
         .keys()
         .filter(|key| !wanted.contains(key))

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::api_client::{ApiClient, RequestError, RestMapping};
 use super::preset_label::is_managed;
 use super::quantity_spelling::keep_quantity_spelling;
-use super::{Finding, Manifest, ObjectKey};
+use super::{Finding, Manifest, ResourceKey};
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::list_names;
 use kueue_lab_api::v1beta2::{GROUP, VERSION};
@@ -36,7 +36,7 @@ const MAX_FIELDS: usize = 3;
 /// An object that another client created.
 #[derive(Clone, Debug)]
 struct ExistingObject {
-    key: ObjectKey,
+    key: ResourceKey,
     /// The field managers of the clients that set its fields.
     managers: BTreeSet<String>,
     object: Value,
@@ -102,7 +102,7 @@ impl ExistingObjects {
                 continue;
             }
             let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
-            let key = ObjectKey {
+            let key = ResourceKey {
                 group: GROUP.into(),
                 kind: kind.into(),
                 namespace: text("namespace"),
@@ -145,8 +145,8 @@ impl ExistingObjects {
         conflicts.collect()
     }
 
-    fn of_name(&self, key: &ObjectKey) -> Option<&ExistingObject> {
-        let default = |key: &ObjectKey| key.namespace.clone().unwrap_or_else(|| "default".into());
+    fn of_name(&self, key: &ResourceKey) -> Option<&ExistingObject> {
+        let default = |key: &ResourceKey| key.namespace.clone().unwrap_or_else(|| "default".into());
         self.objects.iter().find(|existing| {
             let same_namespace = match &existing.key.namespace {
                 Some(namespace) => *namespace == default(key),

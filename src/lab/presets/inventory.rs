@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::ObjectKey;
+use super::ResourceKey;
 use super::api_client::{ApiClient, ApplyMode, RequestError, RestMapping};
 use super::namespace_contents;
 
@@ -22,7 +22,7 @@ pub(super) struct InventoryEntry {
     pub(super) api_version: String,
     /// The object.
     #[serde(flatten)]
-    pub(super) key: ObjectKey,
+    pub(super) key: ResourceKey,
 }
 
 /// The inventory.
@@ -34,7 +34,7 @@ pub(super) struct Inventory {
     pub(super) objects: Vec<InventoryEntry>,
 }
 
-fn config_map() -> (RestMapping, ObjectKey) {
+fn config_map() -> (RestMapping, ResourceKey) {
     let kind = RestMapping {
         api_version: "v1".into(),
         plural: "configmaps".into(),
@@ -42,7 +42,7 @@ fn config_map() -> (RestMapping, ObjectKey) {
     };
     (
         kind,
-        ObjectKey::core("ConfigMap", Some(NAMESPACE), CONFIG_MAP_NAME),
+        ResourceKey::core("ConfigMap", Some(NAMESPACE), CONFIG_MAP_NAME),
     )
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn load(remote: &ApiClient) -> Result<Inventory, RequestError> 
 /// Saves the inventory, in a namespace that is created if needed.
 pub(super) async fn save(remote: &ApiClient, inventory: &Inventory) -> Result<(), RequestError> {
     let namespace = RestMapping::namespaces();
-    let namespace_key = ObjectKey::core("Namespace", None, NAMESPACE);
+    let namespace_key = ResourceKey::core("Namespace", None, NAMESPACE);
     if remote.get(&namespace, &namespace_key).await?.is_none() {
         let object = json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -92,7 +92,7 @@ pub(super) async fn delete(remote: &ApiClient) -> Result<(), RequestError> {
     let (kind, key) = config_map();
     remote.delete(&kind, &key).await?;
     let kind = RestMapping::namespaces();
-    let key = ObjectKey::core("Namespace", None, NAMESPACE);
+    let key = ResourceKey::core("Namespace", None, NAMESPACE);
     let Some(namespace) = remote.get(&kind, &key).await? else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Finding, Manifest, ObjectKey};
+use crate::{Finding, Manifest, ResourceKey};
 
 /// The namespaces that every lab has.
 const OF_CLUSTER: [&str; 5] = [
@@ -17,9 +17,9 @@ const OF_CLUSTER: [&str; 5] = [
 /// the folder creates it.
 pub fn missing_namespaces(manifests: &[Manifest]) -> Vec<Finding> {
     let mut known: BTreeSet<&str> = OF_CLUSTER.into();
-    let namespaces = manifests
-        .iter()
-        .filter(|manifest| manifest.key == ObjectKey::core("Namespace", None, &manifest.key.name));
+    let namespaces = manifests.iter().filter(|manifest| {
+        manifest.key == ResourceKey::core("Namespace", None, &manifest.key.name)
+    });
     known.extend(namespaces.map(|namespace| namespace.key.name.as_str()));
     let mut warnings = Vec::new();
     for manifest in manifests {

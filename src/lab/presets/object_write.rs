@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::ObjectKey;
+use super::ResourceKey;
 
 /// A write of a preset to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectWrite {
     /// The object.
-    pub key: ObjectKey,
+    pub key: ResourceKey,
     /// Its resource version after the write; before it if it is a deletion. 0 if unknown.
     pub resource_version: u64,
     /// Whether it is a deletion.
@@ -17,7 +17,7 @@ pub struct ObjectWrite {
 
 impl ObjectWrite {
     /// The write that the API server has answered with `object`.
-    pub(crate) fn applied(key: &ObjectKey, object: &Value) -> Self {
+    pub(crate) fn applied(key: &ResourceKey, object: &Value) -> Self {
         Self {
             key: key.clone(),
             resource_version: resource_version(object),
@@ -26,7 +26,7 @@ impl ObjectWrite {
     }
 
     /// The deletion of `object`.
-    pub(crate) fn deleted(key: &ObjectKey, object: &Value) -> Self {
+    pub(crate) fn deleted(key: &ResourceKey, object: &Value) -> Self {
         Self {
             is_deletion: true,
             ..Self::applied(key, object)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::folder::SourceFile;
 use super::lint::{AllowComments, OldApiWarnings};
-use super::{Finding, ObjectKey};
+use super::{Finding, ResourceKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::{self, Problem};
 use kueue_lab_api::v1beta2::{GROUP, VERSION};
@@ -23,7 +23,7 @@ const OPENSHIFT_OPERATOR: &str = "kueue.openshift.io";
 pub struct Manifest {
     /// The key of the object, with the namespace of the file; only the cluster knows whether the kind
     /// is namespaced.
-    pub key: ObjectKey,
+    pub key: ResourceKey,
     /// API version to apply, such as `kueue.x-k8s.io/v1beta2`.
     pub api_version: String,
     /// The object.
@@ -208,7 +208,7 @@ fn add_object(
         .split_once('/')
         .map_or("", |(group, _)| group);
     let namespace = Some(object.namespace()).filter(|n| !n.is_empty());
-    let key = ObjectKey {
+    let key = ResourceKey {
         group: group.to_owned(),
         kind: object.kind().to_owned(),
         namespace: namespace.map(str::to_owned),
@@ -274,7 +274,7 @@ fn deprecated_version_warning(text: &str, manifest: &Manifest) -> Option<Finding
 
 /// Reports objects that are defined more than once.
 fn check_duplicates(parsed: &mut ParsedPreset) {
-    let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
+    let mut seen: BTreeMap<&ResourceKey, &Manifest> = BTreeMap::new();
     let mut findings = Vec::new();
     for manifest in &parsed.manifests {
         if let Some(first) = seen.insert(&manifest.key, manifest) {

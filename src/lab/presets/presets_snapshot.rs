@@ -6,14 +6,14 @@ use super::apply_diff::AppliedObjects;
 use super::discovery::DiscoveryCache;
 use super::folder::PresetSource;
 use super::preset_settings::PresetSettings;
-use super::{ObjectKey, PresetsState};
+use super::{PresetsState, ResourceKey};
 
 /// The applied state of the presets of a lab, for a lab that starts with the same objects in its cluster.
 #[derive(Clone)]
 pub struct PresetsSnapshot {
     pub(super) kinds: DiscoveryCache,
     pub(super) applied_objects: AppliedObjects,
-    pub(super) versions: BTreeMap<ObjectKey, String>,
+    pub(super) versions: BTreeMap<ResourceKey, String>,
     pub(super) last_read: Option<PresetSource>,
     pub(super) settings: PresetSettings,
     pub(super) state: PresetsState,

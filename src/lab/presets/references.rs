@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use kueue_lab_component_helpers::toleration::{ComparisonOperators, tolerates_taint};
 
-use super::{Finding, Manifest, ObjectKey};
+use super::{Finding, Manifest, ResourceKey};
 
 /// The warnings about references of objects to others that are not among them, for objects without a cluster.
 pub fn check_references(manifests: &[Manifest]) -> Vec<Finding> {
@@ -17,8 +17,8 @@ pub fn check_references(manifests: &[Manifest]) -> Vec<Finding> {
 }
 
 /// Checks the references of the preset's objects: each target must be in the preset or in the cluster.
-pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
-    let check_of_workers = ObjectKey {
+pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ResourceKey>) -> Vec<Finding> {
+    let check_of_workers = ResourceKey {
         group: kueue_lab_api::v1beta2::GROUP.into(),
         kind: "AdmissionCheck".into(),
         namespace: None,
@@ -56,7 +56,7 @@ pub(super) const REFERENCED_KINDS: [&str; 5] = [
 ];
 
 struct KnownObjects<'a> {
-    keys: BTreeSet<&'a ObjectKey>,
+    keys: BTreeSet<&'a ResourceKey>,
 }
 
 impl KnownObjects<'_> {

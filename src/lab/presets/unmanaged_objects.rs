@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cluster_manifest::manifest_of_cluster;
 use crate::cluster_objects::LINTED_KINDS;
 use crate::references::REFERENCED_KINDS;
-use crate::{Manifest, ObjectKey};
+use crate::{Manifest, ResourceKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_json::ValueExt;
@@ -29,9 +29,9 @@ impl UnmanagedObjects {
     }
 
     /// Keys of the objects that a preset can reference.
-    pub(super) fn referencable_keys(&self) -> BTreeSet<ObjectKey> {
+    pub(super) fn referencable_keys(&self) -> BTreeSet<ResourceKey> {
         self.of_kinds(&REFERENCED_KINDS)
-            .map(|(kind, object)| ObjectKey {
+            .map(|(kind, object)| ResourceKey {
                 group: GROUP.into(),
                 kind: kind.into(),
                 namespace: None,

@@ -18,7 +18,7 @@ use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
 use crate::references;
 use crate::unmanaged_objects::UnmanagedObjects;
-use crate::{ApplyDiff, Finding, Manifest, ObjectKey, ObjectWrite};
+use crate::{ApplyDiff, Finding, Manifest, ObjectWrite, ResourceKey};
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 
 /// The counts and warnings of a successful run.
@@ -99,7 +99,7 @@ pub(crate) struct Applier {
     /// has the value `null`, so that it differs from every manifest.
     pub(crate) applied_objects: AppliedObjects,
     /// API versions of the applied objects.
-    pub(crate) versions: BTreeMap<ObjectKey, String>,
+    pub(crate) versions: BTreeMap<ResourceKey, String>,
     pub(super) options: ApplyOptions,
     /// The writes since [`take_writes`](Self::take_writes), in order.
     pub(super) writes: Vec<ObjectWrite>,

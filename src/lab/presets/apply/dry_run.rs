@@ -7,7 +7,7 @@ use crate::api_client::{ApplyMode, RequestError, RestMapping};
 use crate::missing_namespaces::missing_namespace;
 use crate::preset_label::is_managed;
 use crate::quantity_spelling::keep_quantity_spelling;
-use crate::{Finding, Manifest, ObjectKey};
+use crate::{Finding, Manifest, ResourceKey};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -195,7 +195,7 @@ impl Applier {
     pub(super) async fn create_namespace(&self, name: &str) -> Result<(), RequestError> {
         let (kind, key) = (
             RestMapping::namespaces(),
-            ObjectKey::core("Namespace", None, name),
+            ResourceKey::core("Namespace", None, name),
         );
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let mode = ApplyMode {
@@ -209,7 +209,7 @@ impl Applier {
     async fn has_namespace(&self, name: &str) -> Result<bool, RequestError> {
         let (kind, key) = (
             RestMapping::namespaces(),
-            ObjectKey::core("Namespace", None, name),
+            ResourceKey::core("Namespace", None, name),
         );
         Ok(self.remote.get(&kind, &key).await?.is_some())
     }
@@ -224,6 +224,6 @@ fn depends_on_preset_objects(resolved: &ResolvedDiff<'_>, index: usize) -> bool 
 }
 
 fn creates_namespace(resolved: &ResolvedDiff<'_>, name: &str) -> bool {
-    let wanted = ObjectKey::core("Namespace", None, name);
+    let wanted = ResourceKey::core("Namespace", None, name);
     resolved.manifests.iter().any(|m| m.key == wanted)
 }

@@ -4,7 +4,7 @@ use super::applier::{Applier, ApplyOutcome};
 use crate::api_client::RequestError;
 use crate::namespace_contents;
 use crate::preset_label::is_managed;
-use crate::{ApplyDiff, Finding, ObjectKey, ObjectWrite};
+use crate::{ApplyDiff, Finding, ObjectWrite, ResourceKey};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::v1beta2::API_VERSION;
 
@@ -44,7 +44,7 @@ impl Applier {
     /// Removes Kueue's `resource-in-use` finalizer from a managed object that is being deleted.
     pub(super) async fn remove_resource_in_use_finalizer(
         &mut self,
-        key: &ObjectKey,
+        key: &ResourceKey,
         version: Option<&String>,
     ) -> Result<(), RequestError> {
         let version = version.map_or(API_VERSION, String::as_str);
@@ -69,13 +69,13 @@ impl Applier {
         self.remote.merge_patch(&kind, key, &change).await
     }
 
-    fn remove_from_inventory(&mut self, key: &ObjectKey) {
+    fn remove_from_inventory(&mut self, key: &ResourceKey) {
         self.applied_objects.remove(key);
         self.versions.remove(key);
     }
 
     /// Deletes a managed object; returns whether it existed.
-    async fn delete_managed(&mut self, key: &ObjectKey) -> Result<bool, PruneError> {
+    async fn delete_managed(&mut self, key: &ResourceKey) -> Result<bool, PruneError> {
         let version = self.versions.get(key).cloned().unwrap_or_default();
         let kind = self.kinds.find(&self.remote, &version, &key.kind).await;
         let Some(kind) = kind? else {

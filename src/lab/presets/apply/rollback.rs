@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::applier::{Applier, ApplyError, with_preset_label};
 use crate::api_client::{ApplyMode, RequestError};
-use crate::{Finding, Manifest, ObjectKey, ObjectWrite};
+use crate::{Finding, Manifest, ObjectWrite, ResourceKey};
 
 /// A change that was made.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct AppliedChange {
 
 /// A change to roll back.
 pub(super) struct RollbackStep {
-    key: ObjectKey,
+    key: ResourceKey,
     version: String,
     applied: AppliedChange,
 }

@@ -15,7 +15,7 @@ use super::priority_classes::priority_classes;
 use super::quotas::{lending_limits, lending_limits_of_cohort, no_quota};
 use super::starvation::{has_workloads, starving_queue};
 use crate::cluster_objects::ClusterObjects;
-use crate::{Finding, Manifest, ObjectKey};
+use crate::{Finding, Manifest, ResourceKey};
 
 /// The names of all warnings that can be switched off.
 pub const LINT_NAMES: [&str; 12] = [
@@ -75,7 +75,7 @@ pub(crate) struct LintContext<'a> {
 /// The warnings about the objects of a preset, in the order of their positions, without those that a comment switches
 /// off.
 pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
-    let own: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
+    let own: BTreeSet<&ResourceKey> = manifests.iter().map(|m| &m.key).collect();
     let of_cluster = context.cluster.manifests.iter();
     let of_cluster = of_cluster.filter(|m| !own.contains(&m.key));
     let all: Vec<&Manifest> = of_cluster.chain(manifests).collect();

@@ -8,7 +8,7 @@ use kueue_lab_api::v1beta2::GROUP;
 
 /// The identity of an object, independent of its API version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ObjectKey {
+pub struct ResourceKey {
     /// API group; empty for core.
     pub group: String,
     /// Kind.
@@ -19,7 +19,7 @@ pub struct ObjectKey {
     pub name: String,
 }
 
-impl ObjectKey {
+impl ResourceKey {
     /// The key of an object of the core group.
     pub(super) fn core(kind: &str, namespace: Option<&str>, name: &str) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl ObjectKey {
     }
 }
 
-impl fmt::Display for ObjectKey {
+impl fmt::Display for ResourceKey {
     /// `Kind/name` or `Kind/namespace/name`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.namespace {
