@@ -8,7 +8,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use crate::filesystem::{FileKind, FileSystem, parent};
+use crate::filesystem::{Errno, FileKind, FileSystem, parent};
 use crate::program::Program;
 use crate::system::System;
 
@@ -81,26 +81,23 @@ impl Container {
     /// Writes or appends to a file; directories above it are created.
     ///
     /// # Errors
-    /// The text of the system call's error.
-    pub fn write_file(&self, path: &str, data: &[u8], append: bool) -> Result<(), String> {
+    /// The error of the system call.
+    pub fn write_file(&self, path: &str, data: &[u8], append: bool) -> Result<(), Errno> {
         let (files, now) = (self.files(), self.system().now());
         let created = files.create_directories("/", parent(path), now);
-        let written = created.and_then(|()| match append {
+        created.and_then(|()| match append {
             true => files.append("/", path, data, now),
             false => files.write("/", path, Bytes::copy_from_slice(data), now),
-        });
-        written.map_err(|error| error.to_string())
+        })
     }
 
     /// Creates a directory and those above it.
     ///
     /// # Errors
-    /// The text of the system call's error.
-    pub fn create_directory(&self, path: &str) -> Result<(), String> {
-        let created = self
-            .files()
-            .create_directories("/", path, self.system().now());
-        created.map_err(|error| error.to_string())
+    /// The error of the system call.
+    pub fn create_directory(&self, path: &str) -> Result<(), Errno> {
+        self.files()
+            .create_directories("/", path, self.system().now())
     }
 
     /// Whether a path exists.

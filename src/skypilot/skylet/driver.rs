@@ -175,7 +175,7 @@ impl Driver {
             node.container.system().random() >> 32
         );
         let written = node.container.write_file(&path, script.as_bytes(), false);
-        written.map_err(|why| Exception::new("OSError", why))?;
+        written.map_err(|error| Exception::new("OSError", error.to_string()))?;
         let address = match index {
             0 => String::new(),
             _ => format!(", ip={}", node.ip),

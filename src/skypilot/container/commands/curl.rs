@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 
 use super::context::{Context, Exit};
-use crate::filesystem::file_name;
+use crate::filesystem::{Errno, file_name};
 use crate::system::{CertificateAuthorities, InsecureTls, RequestError};
 
 /// Maximum number of redirects.
@@ -35,14 +35,25 @@ struct Options {
     urls: Vec<String>,
 }
 
+/// Why the options of `curl` are refused.
+#[derive(Debug, thiserror::Error)]
+enum OptionError {
+    #[error("option {0}: requires parameter")]
+    MissingParameter(String),
+    #[error("option {0}: is unknown")]
+    Unknown(String),
+    #[error("{0}: {1}")]
+    Data(String, Errno),
+}
+
 pub(super) async fn run(program: &str, context: &mut Context<'_>) -> Exit {
     let parsed = match program {
         "curl" => parse_curl(context),
-        _ => parse_wget(context),
+        _ => Ok(parse_wget(context)),
     };
     let options = match parsed {
         Ok(options) => options,
-        Err(message) => return context.fail(2, message).await,
+        Err(error) => return context.fail(2, error.to_string()).await,
     };
     if options.urls.is_empty() {
         return context.fail(2, "no URL specified").await;
@@ -57,12 +68,12 @@ pub(super) async fn run(program: &str, context: &mut Context<'_>) -> Exit {
     Ok(status)
 }
 
-fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
+fn parse_curl(context: &Context<'_>) -> Result<Options, OptionError> {
     let mut options = Options::default();
     let mut rest = context.arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || {
-            let missing = || format!("option {argument}: requires parameter");
+            let missing = || OptionError::MissingParameter(argument.clone());
             rest.next().cloned().ok_or_else(missing)
         };
         match argument.as_str() {
@@ -82,7 +93,8 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
                 let data = match text.strip_prefix('@') {
                     Some(path) if argument != "--data-raw" => {
                         let data = context.read_file(path);
-                        data.map_err(|error| format!("{path}: {error}"))?.to_vec()
+                        data.map_err(|error| OptionError::Data(path.to_owned(), error))?
+                            .to_vec()
                     }
                     _ => text.into_bytes(),
                 };
@@ -145,7 +157,7 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
                         'w' => options.write_out = value()?,
                         'O' => options.output = Some(String::new()),
                         'G' => options.method = Some(Method::GET),
-                        _ => return Err(format!("option {short}: is unknown")),
+                        _ => return Err(OptionError::Unknown(short.to_string())),
                     }
                 }
             }
@@ -155,7 +167,7 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
     Ok(options)
 }
 
-fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
+fn parse_wget(context: &Context<'_>) -> Options {
     let mut options = Options {
         location: true,
         ..Options::default()
@@ -202,7 +214,7 @@ fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
             url => options.urls.push(url.to_owned()),
         }
     }
-    Ok(options)
+    options
 }
 
 /// The certificate authorities in a file; an unreadable file has none, which is the error of the

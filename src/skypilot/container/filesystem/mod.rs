@@ -6,7 +6,7 @@ mod image;
 mod path;
 mod tree;
 
-pub(crate) use error::Errno;
+pub use error::Errno;
 pub(crate) use file_system::FILE_SIZE;
 pub use file_system::FileSystem;
 pub use image::base_image;

@@ -1,5 +1,6 @@
 //! Functions of Python's standard library.
 
+use kueue_lab_container::filesystem::Errno;
 use std::time::Duration;
 
 use kueue_lab_python::{Arguments, Exception, Value};
@@ -137,8 +138,8 @@ fn absolute(path: &str) -> String {
     }
 }
 
-fn os_error(why: String) -> Exception {
-    Exception::new("OSError", why)
+fn os_error(error: Errno) -> Exception {
+    Exception::new("OSError", error.to_string())
 }
 
 fn file_name(file: &Value) -> Result<String, Exception> {

@@ -59,7 +59,7 @@ pub(crate) async fn awk(context: &mut Context<'_>) -> Exit {
     };
     let program = match parse(&program) {
         Ok(program) => program,
-        Err(error) => return context.fail(2, error).await,
+        Err(error) => return context.fail(2, error.to_string()).await,
     };
     let mut interpreter = Interpreter::new(&program);
     for (name, value) in variables {

@@ -2,11 +2,12 @@
 
 use super::parser::Parser;
 use super::program::Expr;
+use super::syntax_error::SyntaxError;
 use super::token::Token;
 
 impl Parser {
     /// Expressions up to a closing symbol.
-    pub(super) fn list(&mut self, end: &str) -> Result<Vec<Expr>, String> {
+    pub(super) fn list(&mut self, end: &str) -> Result<Vec<Expr>, SyntaxError> {
         let mut list = Vec::new();
         self.skip_newlines();
         if self.accept(end) {
@@ -23,11 +24,11 @@ impl Parser {
         }
     }
 
-    pub(super) fn expr(&mut self) -> Result<Expr, String> {
+    pub(super) fn expr(&mut self) -> Result<Expr, SyntaxError> {
         self.nested(Self::assignment)
     }
 
-    fn assignment(&mut self) -> Result<Expr, String> {
+    fn assignment(&mut self) -> Result<Expr, SyntaxError> {
         let target = self.choice()?;
         let is_target = matches!(target, Expr::Name(_) | Expr::Field(_) | Expr::Element(..));
         let operators = [
@@ -50,7 +51,7 @@ impl Parser {
         Ok(Expr::Assign(operator, Box::new(target), Box::new(value)))
     }
 
-    fn choice(&mut self) -> Result<Expr, String> {
+    fn choice(&mut self) -> Result<Expr, SyntaxError> {
         let condition = self.or()?;
         if !self.accept("?") {
             return Ok(condition);
@@ -70,8 +71,8 @@ impl Parser {
     fn left(
         &mut self,
         symbols: &[&'static str],
-        operand: fn(&mut Self) -> Result<Expr, String>,
-    ) -> Result<Expr, String> {
+        operand: fn(&mut Self) -> Result<Expr, SyntaxError>,
+    ) -> Result<Expr, SyntaxError> {
         let mut left = operand(self)?;
         while let Some(symbol) = symbols.iter().find(|symbol| self.is(symbol)) {
             self.at += 1;
@@ -82,15 +83,15 @@ impl Parser {
         Ok(left)
     }
 
-    fn or(&mut self) -> Result<Expr, String> {
+    fn or(&mut self) -> Result<Expr, SyntaxError> {
         self.left(&["||"], Self::and)
     }
 
-    fn and(&mut self) -> Result<Expr, String> {
+    fn and(&mut self) -> Result<Expr, SyntaxError> {
         self.left(&["&&"], Self::membership)
     }
 
-    fn membership(&mut self) -> Result<Expr, String> {
+    fn membership(&mut self) -> Result<Expr, SyntaxError> {
         let mut left = self.matching()?;
         while self.is_name("in") {
             self.at += 1;
@@ -103,7 +104,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn matching(&mut self) -> Result<Expr, String> {
+    fn matching(&mut self) -> Result<Expr, SyntaxError> {
         let mut left = self.comparison()?;
         while self.is("~") || self.is("!~") {
             let is_match = self.is("~");
@@ -114,14 +115,14 @@ impl Parser {
         Ok(left)
     }
 
-    fn comparison(&mut self) -> Result<Expr, String> {
+    fn comparison(&mut self) -> Result<Expr, SyntaxError> {
         match self.is_in_print {
             true => self.left(&["<=", "<", "==", "!=", ">="], Self::concatenation),
             false => self.left(&["<=", "<", "==", "!=", ">=", ">"], Self::concatenation),
         }
     }
 
-    fn concatenation(&mut self) -> Result<Expr, String> {
+    fn concatenation(&mut self) -> Result<Expr, SyntaxError> {
         let mut left = self.sum()?;
         while self.starts_operand() {
             let right = self.sum()?;
@@ -140,15 +141,15 @@ impl Parser {
         }
     }
 
-    fn sum(&mut self) -> Result<Expr, String> {
+    fn sum(&mut self) -> Result<Expr, SyntaxError> {
         self.left(&["+", "-"], Self::product)
     }
 
-    fn product(&mut self) -> Result<Expr, String> {
+    fn product(&mut self) -> Result<Expr, SyntaxError> {
         self.left(&["*", "/", "%"], Self::unary)
     }
 
-    fn unary(&mut self) -> Result<Expr, String> {
+    fn unary(&mut self) -> Result<Expr, SyntaxError> {
         for symbol in ["!", "-", "+"] {
             if self.accept(symbol) {
                 let operand = self.nested(Self::unary)?;
@@ -158,7 +159,7 @@ impl Parser {
         self.power()
     }
 
-    fn power(&mut self) -> Result<Expr, String> {
+    fn power(&mut self) -> Result<Expr, SyntaxError> {
         let base = self.postfix()?;
         if self.accept("^") || self.accept("**") {
             let exponent = self.nested(Self::unary)?;
@@ -167,7 +168,7 @@ impl Parser {
         Ok(base)
     }
 
-    fn postfix(&mut self) -> Result<Expr, String> {
+    fn postfix(&mut self) -> Result<Expr, SyntaxError> {
         for (symbol, step) in [("++", 1.0), ("--", -1.0)] {
             if self.accept(symbol) {
                 let target = self.nested(Self::postfix)?;
@@ -184,7 +185,7 @@ impl Parser {
         Ok(target)
     }
 
-    fn primary(&mut self) -> Result<Expr, String> {
+    fn primary(&mut self) -> Result<Expr, SyntaxError> {
         let Some(token) = self.peek().cloned() else {
             return Err(self.error("an expression is missing"));
         };
@@ -227,7 +228,7 @@ impl Parser {
             }
             Token::Name(name) if name == "length" => Expr::Call(name, Vec::new()),
             Token::Name(name) if name == "getline" => {
-                return Err("getline is not supported".into());
+                return Err(SyntaxError::NotSupported("getline is"));
             }
             Token::Name(name) => match self.accept("[") {
                 true => Expr::Element(name, self.list("]")?),

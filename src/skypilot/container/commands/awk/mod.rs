@@ -9,6 +9,7 @@ mod interpreter;
 mod parser;
 mod program;
 mod statements;
+mod syntax_error;
 mod token;
 mod value;
 

@@ -1,6 +1,7 @@
 //! Parses programs.
 
 use super::program::{Expr, Pattern, Program, Rule, Statement};
+use super::syntax_error::SyntaxError;
 use super::token::{Token, tokens};
 
 /// Maximum nesting of statements and expressions.
@@ -10,7 +11,7 @@ const MAX_DEPTH: usize = 100;
 ///
 /// # Errors
 /// The syntax error, or the unsupported feature.
-pub(super) fn parse(text: &str) -> Result<Program, String> {
+pub(super) fn parse(text: &str) -> Result<Program, SyntaxError> {
     let mut parser = Parser {
         tokens: tokens(text)?,
         at: 0,
@@ -53,25 +54,26 @@ impl Parser {
         found
     }
 
-    pub(super) fn expect(&mut self, symbol: &str) -> Result<(), String> {
+    pub(super) fn expect(&mut self, symbol: &str) -> Result<(), SyntaxError> {
         match self.accept(symbol) {
             true => Ok(()),
             false => Err(self.error(&format!("{symbol:?} is missing"))),
         }
     }
 
-    pub(super) fn error(&self, why: &str) -> String {
-        match self.peek() {
-            None => format!("syntax error at the end of the program: {why}"),
-            Some(Token::Symbol("\n")) => format!("syntax error at the end of a line: {why}"),
-            Some(Token::Symbol(symbol)) => format!("syntax error at {symbol}: {why}"),
-            Some(Token::Name(name) | Token::Function(name)) => {
-                format!("syntax error at {name}: {why}")
-            }
-            Some(Token::Number(number)) => format!("syntax error at {number}: {why}"),
-            Some(Token::Text(text)) => format!("syntax error at {text:?}: {why}"),
-            Some(Token::Regex(text)) => format!("syntax error at /{text}/: {why}"),
-        }
+    /// The error that something is missing at the next token.
+    pub(super) fn error(&self, why: &str) -> SyntaxError {
+        let at = match self.peek() {
+            None => "the end of the program".to_owned(),
+            Some(Token::Symbol("\n")) => "the end of a line".to_owned(),
+            Some(Token::Symbol(symbol)) => (*symbol).to_owned(),
+            Some(Token::Name(name) | Token::Function(name)) => name.clone(),
+            Some(Token::Number(number)) => number.to_string(),
+            Some(Token::Text(text)) => format!("{text:?}"),
+            Some(Token::Regex(text)) => format!("/{text}/"),
+        };
+        let why = why.to_owned();
+        SyntaxError::Unexpected { at, why }
     }
 
     pub(super) fn skip_newlines(&mut self) {
@@ -85,23 +87,23 @@ impl Parser {
     /// Parses one level deeper.
     pub(super) fn nested<T>(
         &mut self,
-        parse: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        parse: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
+    ) -> Result<T, SyntaxError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err("the program is nested too deeply".into());
+            return Err(SyntaxError::TooDeep);
         }
         let parsed = parse(self);
         self.depth -= 1;
         parsed
     }
 
-    fn program(&mut self) -> Result<Program, String> {
+    fn program(&mut self) -> Result<Program, SyntaxError> {
         let mut program = Program::default();
         self.skip_terminators();
         while self.peek().is_some() {
             if self.is_name("function") || self.is_name("func") {
-                return Err("functions are not supported".into());
+                return Err(SyntaxError::NotSupported("functions are"));
             }
             if self.accept_name("BEGIN") {
                 program.begin.extend(self.block()?);
@@ -133,7 +135,7 @@ impl Parser {
     }
 
     /// Statements in braces.
-    fn block(&mut self) -> Result<Vec<Statement>, String> {
+    fn block(&mut self) -> Result<Vec<Statement>, SyntaxError> {
         self.expect("{")?;
         let mut statements = Vec::new();
         self.skip_terminators();
@@ -148,7 +150,7 @@ impl Parser {
     }
 
     /// The body of a loop or a choice.
-    fn body(&mut self) -> Result<Vec<Statement>, String> {
+    fn body(&mut self) -> Result<Vec<Statement>, SyntaxError> {
         self.skip_newlines();
         if self.is("{") {
             return self.nested(Self::block);
@@ -159,7 +161,7 @@ impl Parser {
         Ok(vec![self.nested(Self::statement)?])
     }
 
-    fn statement(&mut self) -> Result<Statement, String> {
+    fn statement(&mut self) -> Result<Statement, SyntaxError> {
         let Some(Token::Name(name)) = self.peek().cloned() else {
             if self.is("{") {
                 let block = self.block()?;
@@ -201,7 +203,7 @@ impl Parser {
     }
 
     /// The keyword and the condition in parentheses after it.
-    fn condition(&mut self) -> Result<Expr, String> {
+    fn condition(&mut self) -> Result<Expr, SyntaxError> {
         self.at += 1;
         self.expect("(")?;
         let condition = self.expr()?;
@@ -209,7 +211,7 @@ impl Parser {
         Ok(condition)
     }
 
-    fn for_loop(&mut self) -> Result<Statement, String> {
+    fn for_loop(&mut self) -> Result<Statement, SyntaxError> {
         self.at += 1;
         self.expect("(")?;
         if let [
@@ -225,7 +227,7 @@ impl Parser {
             self.at += 4;
             return Ok(Statement::ForIn(key, array, self.body()?));
         }
-        let part = |parser: &mut Self, end: &str| -> Result<Option<Expr>, String> {
+        let part = |parser: &mut Self, end: &str| -> Result<Option<Expr>, SyntaxError> {
             let expr = match parser.is(end) {
                 true => None,
                 false => Some(parser.expr()?),
@@ -238,7 +240,7 @@ impl Parser {
         Ok(Statement::For(first, condition, step, self.body()?))
     }
 
-    fn simple(&mut self) -> Result<Statement, String> {
+    fn simple(&mut self) -> Result<Statement, SyntaxError> {
         let statement = match self.peek() {
             Some(Token::Name(name)) => match name.as_str() {
                 "print" => self.print(false)?,
@@ -263,7 +265,7 @@ impl Parser {
                     };
                     Statement::Delete(array, keys)
                 }
-                "getline" => return Err("getline is not supported".into()),
+                "getline" => return Err(SyntaxError::NotSupported("getline is")),
                 _ => Statement::Expr(self.expr()?),
             },
             _ => Statement::Expr(self.expr()?),
@@ -283,7 +285,7 @@ impl Parser {
         self.peek().is_none() || self.is(";") || self.is("\n") || self.is("}")
     }
 
-    fn print(&mut self, is_formatted: bool) -> Result<Statement, String> {
+    fn print(&mut self, is_formatted: bool) -> Result<Statement, SyntaxError> {
         self.at += 1;
         self.is_in_print = true;
         let values = self.print_values();
@@ -294,7 +296,7 @@ impl Parser {
             match self.peek() {
                 Some(Token::Text(path)) if path == "/dev/stderr" => to_stderr = true,
                 Some(Token::Text(path)) if path == "/dev/stdout" => {}
-                _ => return Err("output to files is not supported".into()),
+                _ => return Err(SyntaxError::NotSupported("output to files is")),
             }
             self.at += 1;
         }
@@ -308,7 +310,7 @@ impl Parser {
         })
     }
 
-    fn print_values(&mut self) -> Result<Vec<Expr>, String> {
+    fn print_values(&mut self) -> Result<Vec<Expr>, SyntaxError> {
         let mut values = Vec::new();
         if self.ends_statement() || self.is(">") {
             return Ok(values);

@@ -7,7 +7,7 @@ const TABLE: &str = "NAME READY STATUS\npod-a 1/1 Running\npod-b 0/1 Pending\n";
 
 /// The output, or the error.
 fn run(program: &str, input: &str) -> Result<String, String> {
-    let program = parse(program)?;
+    let program = parse(program).map_err(|error| error.to_string())?;
     let mut interpreter = Interpreter::new(&program);
     let mut flow = interpreter.begin();
     if flow.is_ok() {

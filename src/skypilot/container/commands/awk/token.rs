@@ -1,5 +1,7 @@
 //! Tokens of a program.
 
+use super::syntax_error::SyntaxError;
+
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
@@ -28,7 +30,7 @@ const KEYWORDS: [&str; 12] = [
 ///
 /// # Errors
 /// A text is not a token.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, SyntaxError> {
     let mut found: Vec<Token> = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -52,7 +54,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
         } else if c.is_ascii_digit() || (c == '.' && starts_number(&rest[1..])) {
             let length = number_length(rest);
             let number = rest[..length].parse();
-            let number = number.map_err(|_| format!("invalid number {}", &rest[..length]))?;
+            let number = number.map_err(|_| SyntaxError::Number(rest[..length].to_owned()))?;
             found.push(Token::Number(number));
             rest = &rest[length..];
         } else if c.is_alphabetic() || c == '_' {
@@ -69,7 +71,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, String> {
             rest = &rest[1..];
         } else {
             let symbol = SYMBOLS.iter().find(|symbol| rest.starts_with(*symbol));
-            let symbol = symbol.ok_or_else(|| format!("unexpected character {c:?}"))?;
+            let symbol = symbol.ok_or(SyntaxError::Character(c))?;
             found.push(Token::Symbol(symbol));
             rest = &rest[symbol.len()..];
         }
@@ -122,7 +124,7 @@ pub(super) fn number_length(text: &str) -> usize {
 }
 
 /// The text up to an unescaped delimiter, and what follows it.
-fn quoted(text: &str, end: char) -> Result<(&str, &str), String> {
+fn quoted(text: &str, end: char) -> Result<(&str, &str), SyntaxError> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
         match c {
@@ -134,8 +136,8 @@ fn quoted(text: &str, end: char) -> Result<(&str, &str), String> {
         }
     }
     Err(match end {
-        '"' => "unterminated string".into(),
-        _ => "unterminated regexp".into(),
+        '"' => SyntaxError::UnterminatedString,
+        _ => SyntaxError::UnterminatedRegexp,
     })
 }
 
