@@ -114,8 +114,8 @@ const SCRIPTS: [(&str, &str); 59] = [
     ("python3 -c 'print(\"hi\")'; echo $?", "hi\n0\n"),
     ("echo out; echo err >&2; echo last", "out\nerr\nlast\n"),
     (
-        "cat /missing; echo $?",
-        "cat: /missing: No such file or directory\n1\n",
+        "cat /tmp/missing; echo $?",
+        "cat: /tmp/missing: No such file or directory\n1\n",
     ),
     (
         "echo a > /tmp/g; echo b >> /tmp/g; cat /tmp/g; wc -l < /tmp/g",
@@ -146,8 +146,8 @@ const SCRIPTS: [(&str, &str); 59] = [
     ("timeout 0.1 sleep 5; echo $?", "124\n"),
     ("if then fi", "sh: 1: Syntax error: \"then\" unexpected\n"),
     (
-        "ls /nowhere; mkdir -p /tmp/d/e; ls /tmp/d",
-        "ls: cannot access '/nowhere': No such file or directory\ne\n",
+        "ls /tmp/nowhere; mkdir -p /tmp/d/e; ls /tmp/d",
+        "ls: cannot access '/tmp/nowhere': No such file or directory\ne\n",
     ),
 ];
 

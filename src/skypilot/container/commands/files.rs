@@ -359,8 +359,7 @@ pub(super) async fn copy_or_move(program: &str, context: &mut Context<'_>) -> Ex
                         false => files.put(directory, &to, entry.kind, entry.mode, now),
                     }
                 }
-                Ok(_) => files.copy(directory, source, &to, now),
-                Err(error) => Err(error),
+                Ok(_) | Err(_) => files.copy(directory, source, &to, now),
             },
         };
         if let Err(error) = result {

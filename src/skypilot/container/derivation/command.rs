@@ -6,7 +6,7 @@ use kueue_lab_container_program::Step;
 
 use super::ScriptLimits;
 use super::executor::execute;
-use crate::known_command::{is_executor_of_spark, is_known};
+use crate::known_command::{is_known, runs_forever};
 
 /// Environment variables.
 pub type Environment = BTreeMap<String, String>;
@@ -26,7 +26,7 @@ pub fn steps_within(
     if !is_known(words) {
         return None;
     }
-    if is_executor_of_spark(words) {
+    if runs_forever(words) {
         return Some(vec![Step::Hang]);
     }
     Some(execute(words, environment, is_busybox, limits))

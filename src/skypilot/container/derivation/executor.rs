@@ -133,7 +133,7 @@ fn container(
     let now = Timestamp::UNIX_EPOCH;
     let hostname = environment.get("HOSTNAME").cloned().unwrap_or_default();
     let budget = StorageBudget::new(limits.bytes);
-    let files = FileSystem::new(base_image(programs(is_busybox, true), budget, now));
+    let files = FileSystem::incomplete(base_image(programs(is_busybox, true), budget, now));
     files.provide("/etc/hostname", format!("{hostname}\n"), 0o644, now);
     files.provide("/etc/hosts", "127.0.0.1\tlocalhost\n", 0o644, now);
     Container::new(ContainerConfig {

@@ -182,6 +182,57 @@ fn braces_and_arithmetic_commands_are_those_of_bash() {
 }
 
 #[test]
+fn files_of_the_image_and_of_volumes_are_supposed_to_exist() {
+    for (script, expected) in [
+        (
+            "set -e; cd /workspace/app && . ./env.sh; ./train.sh; /opt/venv/bin/python x.py; echo done",
+            "done",
+        ),
+        (
+            "set -e; cat /etc/config/name; echo x > /data/out/y; cat /data/out/y",
+            "x",
+        ),
+        (
+            "set -e; cp /models/a . ; sed -i s/a/b/ /etc/app.conf; chmod +x /app/run; echo done",
+            "done",
+        ),
+        (
+            "until wget -q http://db:5432; do sleep 1; done; nslookup db; echo up",
+            "up",
+        ),
+    ] {
+        assert_eq!(trace(script), expected, "{script}");
+    }
+}
+
+#[test]
+fn time_passes_for_all_jobs_of_a_script() {
+    for (script, expected) in [
+        (
+            "sleep 5 & sleep 3; echo three; wait; echo five",
+            "+3 | three | +2 | five",
+        ),
+        (
+            "(sleep 2; echo two) & (sleep 1; echo one) & wait",
+            "+1 | one | +1 | two",
+        ),
+        ("timeout 4 sleep 9; echo $?", "+4 | 124"),
+        (
+            "while true; do sleep 1; done & sleep 200; echo end",
+            "+200 | end",
+        ),
+        (
+            "timeout 150 sh -c 'while true; do sleep 1; done'; echo $?",
+            "+150 | 124",
+        ),
+        ("tail -f /dev/null", "hang"),
+        ("sleep 2 | cat; echo x", "+2 | x"),
+    ] {
+        assert_eq!(trace(script), expected, "{script}");
+    }
+}
+
+#[test]
 fn ray_and_spark_commands() {
     let end = |words: &[&str]| {
         let environment = Environment::new();
@@ -201,6 +252,8 @@ fn ray_and_spark_commands() {
     assert_eq!(end(&["ray", "kuberay-autoscaler"]), None);
     assert_eq!(end(&["/usr/sbin/sshd", "-De"]), None);
     assert_eq!(end(&["/opt/entrypoint.sh", "executor"]), None);
+    let skypilot = "set -ex\nSTEPS=(\"apt-ssh-setup\" \"runtime-setup\")\nexit 1\n";
+    assert_eq!(end(&["/bin/bash", "-c", "--", skypilot]), None);
 }
 
 /// The bytes that the steps of a script print.

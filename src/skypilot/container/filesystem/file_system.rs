@@ -20,6 +20,8 @@ pub(crate) const FILE_SIZE: usize = 32 << 20;
 pub struct FileSystem {
     /// The mount points, longest first; the last one is `/`.
     mounts: RwLock<Vec<(String, Volume)>>,
+    /// Whether all files of the image and of the volumes are in it.
+    is_complete: bool,
 }
 
 /// A path in one of the trees.
@@ -34,6 +36,29 @@ impl FileSystem {
         let root = Arc::new(Mutex::new(root));
         Self {
             mounts: RwLock::new(vec![("/".into(), root)]),
+            is_complete: true,
+        }
+    }
+
+    /// A file system with this tree at `/`, to which the files of an image and of volumes are not known. Outside of `/tmp`
+    /// a file that is absent reads as empty and changes without effect, and directories are created as they are needed.
+    pub(crate) fn incomplete(root: Tree) -> Self {
+        Self {
+            is_complete: false,
+            ..Self::new(root)
+        }
+    }
+
+    /// Whether an absent file may be one of the image or of a volume.
+    fn may_exist(&self, directory: &str, path: &str) -> bool {
+        !self.is_complete && !absolute(directory, path).starts_with("/tmp/")
+    }
+
+    /// The result of a change of a file, which has no effect on a file that is not known.
+    fn changed(&self, directory: &str, path: &str, result: Result<(), Errno>) -> Result<(), Errno> {
+        match result {
+            Err(Errno::NotFound) if self.may_exist(directory, path) => Ok(()),
+            result => result,
         }
     }
 
@@ -206,7 +231,11 @@ impl FileSystem {
 
     /// The content of a file.
     pub(crate) fn read(&self, directory: &str, path: &str) -> Result<Bytes, Errno> {
-        match self.stat(directory, path)?.kind {
+        let entry = match self.stat(directory, path) {
+            Err(Errno::NotFound) if self.may_exist(directory, path) => return Ok(Bytes::new()),
+            entry => entry?,
+        };
+        match entry.kind {
             FileKind::Directory => Err(Errno::IsDirectory),
             FileKind::File(data) => Ok(data),
             FileKind::Program(name) => Ok(Bytes::from(format!("\x7fELF{name}\n"))),
@@ -276,6 +305,9 @@ impl FileSystem {
         if matches!(&kind, FileKind::File(data) if data.len() > FILE_SIZE) {
             return Err(Errno::NoSpace);
         }
+        if self.may_exist(directory, path) {
+            self.create_directories("/", parent(&absolute(directory, path)), now)?;
+        }
         let resolved = self.resolve(directory, path, follow)?;
         let located = self.locate(&resolved);
         let mut tree = located.volume.lock();
@@ -317,6 +349,10 @@ impl FileSystem {
 
     /// Removes an entry; a directory must be empty.
     pub(crate) fn remove(&self, directory: &str, path: &str) -> Result<(), Errno> {
+        self.changed(directory, path, self.remove_known(directory, path))
+    }
+
+    fn remove_known(&self, directory: &str, path: &str) -> Result<(), Errno> {
         let resolved = self.resolve(directory, path, false)?;
         if self
             .mounts
@@ -352,7 +388,10 @@ impl FileSystem {
     ) -> Result<(), Errno> {
         let from = self.resolve(directory, from, false)?;
         let to = self.resolve(directory, to, false)?;
-        let moved = self.entry(&from).ok_or(Errno::NotFound)?;
+        let moved = match self.entry(&from) {
+            None if self.may_exist("/", &from) => return Ok(()),
+            moved => moved.ok_or(Errno::NotFound)?,
+        };
         if from == to {
             return Ok(());
         }
@@ -383,7 +422,10 @@ impl FileSystem {
         to: &str,
         now: Timestamp,
     ) -> Result<(), Errno> {
-        let entry = self.lstat(directory, from)?;
+        let entry = match self.lstat(directory, from) {
+            Err(Errno::NotFound) if self.may_exist(directory, from) => return Ok(()),
+            entry => entry?,
+        };
         if entry.is_directory() {
             let source = self.resolve(directory, from, true)?;
             let target = absolute(directory, to);
@@ -409,8 +451,8 @@ impl FileSystem {
 
     pub(crate) fn set_mode(&self, directory: &str, path: &str, mode: u32) -> Result<(), Errno> {
         let located = self.locate(&self.resolve(directory, path, true)?);
-        let mut tree = located.volume.lock();
-        tree.set_mode(&located.path, mode)
+        let set = located.volume.lock().set_mode(&located.path, mode);
+        self.changed(directory, path, set)
     }
 
     pub(crate) fn set_modified(
@@ -420,8 +462,8 @@ impl FileSystem {
         at: Timestamp,
     ) -> Result<(), Errno> {
         let located = self.locate(&self.resolve(directory, path, true)?);
-        let mut tree = located.volume.lock();
-        tree.set_modified(&located.path, at)
+        let set = located.volume.lock().set_modified(&located.path, at);
+        self.changed(directory, path, set)
     }
 
     /// The target for a file that is copied or moved to `to`: in the directory, if it is one.

@@ -314,10 +314,6 @@ impl Shell {
                     _ => Flow::Next,
                 }
             }
-            Err(_) if !self.container().system().has_image() => {
-                self.status = 0;
-                Flow::Next
-            }
             Err(error) => {
                 let message = format!("{}{path}: {error}", self.prefix());
                 let _ = streams.stderr.line(message).await;
