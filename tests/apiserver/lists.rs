@@ -102,6 +102,7 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
         let limits = StorageLimits {
             max_events: 5,
             event_fresh_duration: Duration::ZERO,
+            event_fresh_wall_duration: Duration::ZERO,
             ..StorageLimits::default()
         };
         let start = "2026-03-02T12:00:00Z".parse().unwrap();

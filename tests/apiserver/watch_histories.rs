@@ -215,6 +215,7 @@ proptest! {
         let limits = StorageLimits {
             max_events: 3,
             event_fresh_duration: Duration::ZERO,
+            event_fresh_wall_duration: Duration::ZERO,
             min_events: 1,
             max_bytes: 1,
             ..StorageLimits::default()
