@@ -25,6 +25,12 @@ impl Default for PatchSteps {
 }
 
 impl PatchSteps {
+    /// Another number of steps than [`MAX_PATCH_STEPS`].
+    #[cfg(test)]
+    pub(super) fn of(steps: usize) -> Self {
+        Self(steps)
+    }
+
     /// Subtracts steps before they are done.
     ///
     /// # Errors

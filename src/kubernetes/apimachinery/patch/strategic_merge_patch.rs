@@ -93,9 +93,18 @@ pub(super) fn apply(
     object: Value,
     patch: Value,
 ) -> Result<Value, StrategicMergeError> {
+    apply_within(PatchSteps::default(), schema, object, patch)
+}
+
+/// As [`apply`], with a number of steps.
+fn apply_within(
+    mut steps: PatchSteps,
+    schema: &Schema,
+    object: Value,
+    patch: Value,
+) -> Result<Value, StrategicMergeError> {
     match (object, patch) {
         (Value::Object(object), Value::Object(patch)) => {
-            let mut steps = PatchSteps::default();
             merge_map(object, patch, Some(schema), &mut steps).map(Value::Object)
         }
         (object, _) => Ok(object),
