@@ -200,7 +200,7 @@ fn times_are_at_most_ten_years() {
         "a.test.yaml:5:38: a time is at most 3650d",
     );
     let folder = folder(
-        "- name: a\n  limit: 30d\n  steps:\n  - jobs: {name: j, queue: lq, requests: {cpu: 1}, runs: 14d}\n  - wait: 13d\n    expect: [{admitted: j}]\n  - wait: 2d\n    expect: [{finished: j}]\n",
+        "- name: a\n  limit: 4d\n  steps:\n  - jobs: {name: j, queue: lq, requests: {cpu: 1}, runs: 2d}\n  - wait: 36h\n    expect: [{admitted: j}]\n  - wait: 1d\n    expect: [{finished: j}]\n",
     );
     let (code, out, err) = kueue_lab_test(folder.path(), &[]);
     assert_eq!(code, Some(0), "{out}\n{err}");
