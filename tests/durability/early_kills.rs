@@ -7,7 +7,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::lab_process::{RunningLab, WorkDir, wait_for};
-use crate::requests::{client, create, get, has_condition, job};
+use crate::requests::{client, create, get, has_condition, job, send};
 
 const UP: [&str; 6] = [
     "up",
@@ -32,6 +32,7 @@ fn early_kills() -> u32 {
 struct Written {
     maps: BTreeSet<String>,
     jobs: BTreeSet<String>,
+    deleted_jobs: BTreeSet<String>,
 }
 
 impl Written {
@@ -42,19 +43,35 @@ impl Written {
     }
 
     async fn create_job(&mut self, client: &Client) -> String {
-        let name = format!("j{}", self.jobs.len());
+        let name = format!("j{}", self.jobs.len() + self.deleted_jobs.len());
         create(client, JOBS, &job(&name, 0)).await;
         self.jobs.insert(name.clone());
         name
     }
 
+    /// Deletes the Jobs except one, so that each start has as many objects as the one before.
+    async fn delete_other_jobs(&mut self, client: &Client, kept: &str) {
+        while let Some(name) = self.jobs.iter().find(|name| *name != kept).cloned() {
+            let path = format!("{JOBS}/{name}?propagationPolicy=Background");
+            send(client, "DELETE", &path, &Value::Null).await.unwrap();
+            self.jobs.remove(&name);
+            self.deleted_jobs.insert(name);
+        }
+    }
+
     async fn check(&self, client: &Client) {
-        for (path, written) in [(MAPS, &self.maps), (JOBS, &self.jobs)] {
+        let none = BTreeSet::new();
+        let expected = [
+            (MAPS, &self.maps, &none),
+            (JOBS, &self.jobs, &self.deleted_jobs),
+        ];
+        for (path, written, deleted) in expected {
             let list = get(client, path).await;
             let items = list["items"].as_array().unwrap().iter();
             let name = |item: &Value| item["metadata"]["name"].as_str().unwrap().to_owned();
             let found: BTreeSet<_> = items.map(name).collect();
             assert!(found.is_superset(written), "{found:?} {written:?}");
+            assert!(found.is_disjoint(deleted), "{found:?} {deleted:?}");
         }
     }
 }
@@ -92,6 +109,7 @@ async fn a_start_after_an_early_kill_waits_for_no_lease() {
         wait_for_admission(&lab, &after, &queued).await;
         let new = written.create_job(&after).await;
         wait_for_admission(&lab, &after, &new).await;
+        written.delete_other_jobs(&after, &new).await;
         lab.kill();
     }
 }
