@@ -188,6 +188,11 @@ pub(crate) struct RunningLab {
 }
 
 impl RunningLab {
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The path of the kubeconfig, from the ready line.
     pub(crate) fn kubeconfig_path(&self) -> &str {
         &self.kubeconfig_path
@@ -200,7 +205,7 @@ impl RunningLab {
 
     /// Sends SIGTERM and waits for the exit.
     pub(crate) async fn stop(mut self) -> Option<i32> {
-        let id = self.child.id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
         assert!(sent.success());
         tokio::task::spawn_blocking(move || self.child.wait().unwrap().code())
