@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # (No `grep -q` behind a pipe: it would end the writer early, which pipefail takes for a failure.)
 # End-to-end test of a built kueue-lab: kubectl against the embedded cluster, a Job that is pending,
-# runs and finishes, a preset edit that is applied, an invalid one that changes nothing, the demos and
-# the exit codes. Stops at the first failure.
+# runs and finishes, a preset edit that is applied, an invalid one that changes nothing, the tests of the
+# shipped presets, the demos and the exit codes. Stops at the first failure.
 #   scripts/drive.sh [BINARY]
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -140,6 +140,9 @@ code=0
 wait "$pid" || code=$?
 pid=
 [ $code -eq 0 ] || fail "SIGINT ended the lab with $code"
+
+say "the tests of the shipped presets pass"
+exits 0 "$lab" test "$here/lab/tests" --presets-dir "$here/presets"
 
 say "the demos pass"
 for demo in skypilot-priority-preemption cohort-borrow-and-reclaim; do
