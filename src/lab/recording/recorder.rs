@@ -16,7 +16,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::{Change, Entry};
@@ -32,6 +32,10 @@ use super::recording_writer::RecordingWriter;
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest real time without an entry.
 const TIME_INTERVAL: Duration = Duration::from_secs(10);
+/// The time without observations after which a recording that is stopped ends.
+const QUIET: Duration = Duration::from_millis(50);
+/// The longest time in which a recording that is stopped takes observations.
+const LAST_OBSERVATIONS: Duration = Duration::from_millis(300);
 /// Observations that wait for the recorder.
 const BUFFER: usize = 1024;
 /// Objects in one page of a list.
@@ -182,9 +186,13 @@ impl Recorder {
                 }
             }
         }
-        // What has arrived.
-        while let Ok(observation) = observations.try_recv() {
+        // What has happened before, and is on its way.
+        let until = Instant::now() + LAST_OBSERVATIONS;
+        while let Ok(Some(observation)) = timeout(QUIET, observations.recv()).await {
             self.observe(observation)?;
+            if Instant::now() > until {
+                break;
+            }
         }
         watches.abort_all();
         self.record(Change::End)?;

@@ -1,8 +1,9 @@
 //! Configuration of the UI, and how it ends.
 
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::Backend;
+use super::backend::{Backend, PastBackend};
 use kueue_lab_clock::Clock;
 
 /// Whether to use colours.
@@ -36,6 +37,10 @@ impl Colours {
 pub struct TuiConfig {
     /// The cluster and the capabilities of its lab.
     pub backend: Backend,
+    /// The past, if there is one to go back to.
+    pub past: Option<PastBackend>,
+    /// The moment of the past that is shown first, of a recording; there is no present to return to.
+    pub recording_at: Option<Timestamp>,
     /// The lab clock; `Clock::real()` for a cluster without a lab.
     pub clock: Clock,
     /// Name of the cluster: `embedded`, or the name of a kubeconfig context.
@@ -65,6 +70,8 @@ impl TuiConfig {
     pub fn new(backend: Backend, clock: Clock) -> Self {
         Self {
             backend,
+            past: None,
+            recording_at: None,
             clock,
             cluster: String::new(),
             namespace: None,

@@ -9,7 +9,7 @@ use crate::backend::{ClockState, DemoStart, OperationError, PresetList, Scenario
 use crate::input::Key;
 use crate::model::{Kind, ObjectKey, WatchUpdate};
 use crate::operation::{AnyOperation, Operation};
-use crate::state::PageKind;
+use crate::state::{GoInTime, PageKind, Past};
 
 /// An input of [`update`](crate::update::update).
 #[derive(Clone, Debug)]
@@ -26,6 +26,12 @@ pub enum Msg {
     Resize(u16, u16),
     /// The lab time.
     Tick(Timestamp),
+    /// Another moment is shown: the present, or a moment of the past.
+    Moment(Timestamp, Option<Past>),
+    /// All objects are those of another cluster from now on, which are watched again.
+    Restarted,
+    /// What was found at another moment, or that nothing was.
+    Found(Result<String, String>),
     /// A watch event.
     WatchUpdate(WatchUpdate),
     /// An object of a watched kind cannot be decoded, with the error.
@@ -57,6 +63,8 @@ pub enum Cmd {
     Suspend,
     /// Put text on the clipboard.
     Copy(String),
+    /// Show another moment.
+    GoInTime(GoInTime),
     /// Run an operation in the background.
     Operation(AnyOperation),
 }

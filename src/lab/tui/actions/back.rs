@@ -2,10 +2,10 @@
 
 use super::{Action, navigation};
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{GoInTime, State};
 
-/// Ends the search in the page, or closes the page, the notification, the finished demo or the filter, in
-/// this order.
+/// Ends the search in the page, or closes the page, the notification, the finished demo or the filter, or
+/// returns to the present, in this order.
 #[derive(Debug)]
 pub(crate) struct Back;
 
@@ -21,8 +21,10 @@ impl Action for Back {
             .is_some_and(|s| s.outcome.is_some())
         {
             state.ui.scenario_closed = true;
-        } else {
-            state.ui.list_mut().filter = None;
+        } else if state.ui.list_mut().filter.take().is_none()
+            && state.ui.past.as_ref().is_some_and(|past| past.can_leave)
+        {
+            return vec![Cmd::GoInTime(GoInTime::Leave)];
         }
         Vec::new()
     }

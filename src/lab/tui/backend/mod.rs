@@ -7,6 +7,7 @@ mod clock;
 mod demo;
 mod explainer;
 mod operation_error;
+mod past;
 mod preset;
 
 pub use capabilities::Backend;
@@ -17,4 +18,5 @@ pub use demo::{
 };
 pub use explainer::Explainer;
 pub use operation_error::OperationError;
+pub use past::PastBackend;
 pub use preset::{Diagnostic, Preset, PresetBackend, PresetList, PresetState};

@@ -4,15 +4,16 @@ use std::sync::LazyLock;
 
 use super::binding::{Binding, input, key};
 use crate::actions::{
-    ApplyPreset, Back, ChooseNamespace, CopyName, Delete, Describe, Explain, Fold, GoInHistory,
-    GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt, OpenDetails,
-    OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt, OpenSubmitForm, PauseClock,
-    Quit, RunDemo, Scroll, ShowHelp, ShowNotifications, ShowYaml, SortRows, StepCycle, StepSpeed,
-    StepView, Suspend, ToggleFinished,
+    ALL_DECISIONS, ApplyPreset, Back, ChooseNamespace, CopyName, Delete, Describe, Explain, Fold,
+    GoInHistory, GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt,
+    OpenDetails, OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt,
+    OpenSubmitForm, PauseClock, Quit, RunDemo, Scroll, ShowHelp, ShowNotifications, ShowYaml,
+    SortRows, StepCycle, StepSpeed, StepView, Suspend, ToggleFinished,
 };
 use crate::input::InputKey;
-use crate::state::{SortBy, ViewId};
+use crate::state::{GoInTime, SortBy, ViewId};
 use crate::views;
+use kueue_lab_recording::{Direction, LandmarkKind};
 
 /// The keys of the views, from left to right.
 const VIEW_KEYS: [&[&str]; 9] = [
@@ -45,6 +46,7 @@ const ANYWHERE: &[Binding] = &[
     key(&["-"], &StepSpeed::Slower, "lab time slower"),
     key(&["["], &GoInHistory::Back, "back in history"),
     key(&["]"], &GoInHistory::Forward, "forward in history"),
+    key(&["<"], &GoInTime::Seconds(-10), "go 10 s back in time").hint(15, "past"),
     key(&["?"], &ShowHelp, "keys and commands").hint(1, "help"),
     key(&[":"], &OpenCommandPrompt, "type a command (tab completes)").hint(7, "cmd"),
     key(&["s"], &OpenSubmitForm, "submit sample workloads").hint(4, "submit"),
@@ -55,6 +57,22 @@ const ANYWHERE: &[Binding] = &[
     key(&["q", "ctrl-c"], &Quit, "quit").hint(9, "quit"),
     key(&["ctrl-z"], &Suspend, "suspend the process, with its lab; fg continues it"),
     key(&["esc"], &Back, "back; clear the message or the filter"),
+];
+
+/// Keys while a moment of the past is shown.
+#[rustfmt::skip]
+pub(super) const PAST: &[Binding] = &[
+    key(&["space"], &GoInTime::TogglePlaying, "play, or stop").hint(0, "play"),
+    key(&[","], &GoInTime::Change(Direction::Back), "previous change of an object").hint(0, "prev"),
+    key(&["."], &GoInTime::Change(Direction::Forward), "next change of an object").hint(0, "next"),
+    key(&["<"], &GoInTime::Seconds(-10), "10 s back").hint(0, "10 s"),
+    key(&[">"], &GoInTime::Seconds(10), "10 s forward"),
+    key(&["("], &GoInTime::Decision(Direction::Back, ALL_DECISIONS), "previous admission, preemption, eviction or finish"),
+    key(&[")"], &GoInTime::Decision(Direction::Forward, ALL_DECISIONS), "next admission, preemption, eviction or finish").hint(0, "decision"),
+    key(&["{"], &GoInTime::Decision(Direction::Back, &[LandmarkKind::Preempted]), "previous preemption"),
+    key(&["}"], &GoInTime::Decision(Direction::Forward, &[LandmarkKind::Preempted]), "next preemption").hint(0, "preemption"),
+    key(&["+", "="], &GoInTime::Speed(2.0), "play twice as fast"),
+    key(&["-"], &GoInTime::Speed(0.5), "play half as fast"),
 ];
 
 /// Keys of all lists.

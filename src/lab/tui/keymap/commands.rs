@@ -1,11 +1,13 @@
 //! The commands of the prompt.
 
 use crate::actions::{
-    Action, ChooseNamespace, GoToView, OpenPresetMenu, OpenSubmitForm, PauseClock, Quit,
-    QuitAtOnce, RunDemo, RunUntil, SetSpeed, ShowHelp, ShowNotifications, StepCycle,
+    Action, ChooseNamespace, FindDecision, GoToTime, GoToView, OpenPresetMenu, OpenSubmitForm,
+    PauseClock, Quit, QuitAtOnce, RunDemo, RunUntil, SetSpeed, ShowHelp, ShowNotifications,
+    StepCycle,
 };
-use crate::state::ViewId;
+use crate::state::{GoInTime, ViewId};
 use crate::views;
+use kueue_lab_recording::Direction;
 
 /// A command of the prompt.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +72,11 @@ const COMMANDS: &[Command] = &[
     command(&["until"], "cycle|admission|preemption|eviction|finish", "run to the next event, and pause", &RunUntil),
     command(&["pause"], "", "pause lab time", &PauseClock::Pause),
     command(&["resume"], "", "resume lab time", &PauseClock::Resume),
+    command(&["at", "time"], "TIME", "show a moment: a time of day, or a duration from here", &GoToTime),
+    command(&["next"], "[DECISION]", "show the next decision", &FindDecision(Direction::Forward)),
+    command(&["previous", "prev"], "[DECISION]", "show the previous decision", &FindDecision(Direction::Back)),
+    command(&["play"], "", "play the past, or stop", &GoInTime::TogglePlaying),
+    command(&["live", "now"], "", "return to the present", &GoInTime::Leave),
     command(&["messages", "notes"], "", "all messages", &ShowNotifications),
     command(&["help", "h"], "", "keys and commands", &ShowHelp),
     command(&["quit", "q", "exit"], "", "quit", &Quit),

@@ -13,6 +13,8 @@ use crate::views;
 pub(crate) enum Scope {
     /// Everywhere except in dialogs and prompts.
     Global,
+    /// While a moment of the past is shown.
+    Past,
     /// In lists.
     List,
     /// In one view.
@@ -36,7 +38,7 @@ impl Scope {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let pages = [Self::TextPage, Self::ObjectPage];
         let inputs = [Self::Confirm, Self::Menu, Self::Form, Self::Prompt];
-        [Self::Global, Self::List]
+        [Self::Global, Self::Past, Self::List]
             .into_iter()
             .chain(ViewId::ALL.map(Self::View))
             .chain(pages)
@@ -47,6 +49,7 @@ impl Scope {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Global => "Everywhere",
+            Self::Past => "The past",
             Self::List => "Lists",
             Self::View(id) => views::by_id(id).info().title,
             Self::ObjectPage => "Object pages",
@@ -62,6 +65,7 @@ impl Scope {
     pub(crate) fn bindings(self) -> &'static [Binding] {
         match self {
             Self::Global => &bindings::GLOBAL,
+            Self::Past => bindings::PAST,
             Self::List => bindings::LIST,
             Self::View(id) => bindings::of_view(id),
             Self::ObjectPage => bindings::OBJECT_PAGE,
@@ -85,7 +89,7 @@ pub(crate) fn scopes(state: &State) -> Vec<Scope> {
         Some(Dialog::Form(_)) => return vec![Scope::Form],
         None => {}
     }
-    match &state.ui.page {
+    let mut scopes = match &state.ui.page {
         Some(page) => match &page.row {
             None => vec![Scope::TextPage, Scope::Global],
             Some(row) => vec![
@@ -96,7 +100,11 @@ pub(crate) fn scopes(state: &State) -> Vec<Scope> {
             ],
         },
         None => vec![Scope::View(state.ui.view), Scope::List, Scope::Global],
+    };
+    if state.ui.past.is_some() {
+        scopes.insert(0, Scope::Past);
     }
+    scopes
 }
 
 /// What a key does; the first scope that binds it decides.

@@ -103,6 +103,16 @@ impl ClusterData {
         }
     }
 
+    /// Forgets what the logs have of the time after `now`, when an earlier moment is shown.
+    pub(crate) fn forget_after(&mut self, now: Timestamp) {
+        self.evictions.forget_after(now);
+        self.events.forget_after(now);
+        self.loops = LoopDetector::default();
+        for row in self.events.oldest_first() {
+            record_events(&mut self.loops, std::slice::from_ref(row));
+        }
+    }
+
     /// The status of the watch of a kind.
     pub(crate) fn watch_status(&self, kind: Kind) -> &WatchStatus {
         self.watch_statuses

@@ -202,6 +202,27 @@ impl EventLog {
             .filter_map(|(_, key)| self.rows.get(key))
     }
 
+    /// All Events, oldest first.
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &EventRow> {
+        let oldest = self.by_time.iter().rev();
+        oldest.filter_map(|(_, key)| self.rows.get(key))
+    }
+
+    /// Removes the Events after a time.
+    pub(crate) fn forget_after(&mut self, time: Timestamp) {
+        self.revision += 1;
+        let later: Vec<ObjectKey> = self
+            .newest_first()
+            .take_while(|row| row.at > time)
+            .map(|row| row.key.clone())
+            .collect();
+        for key in later {
+            if let Some(row) = self.rows.remove(&key) {
+                self.remove_from_indexes(&row);
+            }
+        }
+    }
+
     /// The Events about one object, newest first.
     pub(crate) fn events_for<'a>(
         &'a self,

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use kube::Client;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tokio::sync::{mpsc, watch as watched};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::past::{ShownPast, decision_text};
+use crate::backend::Backend;
 use crate::config::TuiConfig;
 use crate::glyphs::{ASCII, UNICODE, utf8_locale};
 use crate::msg::{Cmd, Msg};
-use crate::state::{Env, Severity, State};
+use crate::state::{Env, GoInTime, Severity, State};
 use crate::terminal::Screen;
 use crate::theme::Theme;
 use crate::update::{refresh, update};
@@ -44,7 +47,11 @@ pub(super) struct App<'a> {
     message_sender: mpsc::Sender<Msg>,
     /// Tasks that forward changes of the backend until the UI ends.
     followers: JoinSet<()>,
-    _watches: JoinSet<()>,
+    /// The messages of the watches of the shown cluster.
+    pub(super) watch_messages: mpsc::Receiver<Msg>,
+    watches: JoinSet<()>,
+    /// The shown past; `None` for the present.
+    past: Option<ShownPast>,
     /// Running operations.
     tasks: JoinSet<()>,
 }
@@ -63,8 +70,9 @@ impl<'a> App<'a> {
             glyphs: if ascii { &ASCII } else { &UNICODE },
             zone: TimeZone::system(),
             demos: demos.map(|demos| demos.list()).unwrap_or_default(),
-            can_explain: config.backend.explainer.is_some(),
+            can_explain: config.backend.explainer.is_some() || config.past.is_some(),
             can_set_speed: config.backend.clock.is_some(),
+            can_go_back: config.past.is_some(),
             stops_lab: config.stops_lab,
             kubectl_command: config.kubectl_command.clone(),
         });
@@ -103,18 +111,97 @@ impl<'a> App<'a> {
             followers.spawn(forward_changes(changes, msg, message_sender.clone()));
         }
         update(&mut state, Msg::Resize(columns, rows));
-        Self {
+        let mut app = Self {
             config,
             state,
             messages,
-            _watches: watch::start_watches(
-                &config.backend.client,
-                config.namespace.as_deref(),
-                &message_sender,
-            ),
+            watch_messages: mpsc::channel(1).1,
+            watches: JoinSet::new(),
+            past: None,
             message_sender,
             followers,
             tasks: JoinSet::new(),
+        };
+        match (&config.past, config.recording_at) {
+            (Some(past), Some(at)) => app.show_past(ShownPast::at(past, at, false)),
+            _ => app.start_watches(config.backend.client.clone()),
+        }
+        app
+    }
+
+    /// Watches the objects of a cluster, in place of those before.
+    fn start_watches(&mut self, client: Client) {
+        let (sender, messages) = mpsc::channel(MESSAGE_BUFFER);
+        update(&mut self.state, Msg::Restarted);
+        self.watch_messages = messages;
+        self.watches = watch::start_watches(&client, self.config.namespace.as_deref(), &sender);
+    }
+
+    /// Shows a moment of the past.
+    fn show_past(&mut self, past: ShownPast) {
+        self.start_watches(past.client());
+        self.past = Some(past);
+        self.show_moment();
+    }
+
+    /// Tells the state which moment is shown.
+    fn show_moment(&mut self) {
+        let past = self.past.as_ref();
+        let now = past.map_or_else(|| self.config.clock.now(), ShownPast::now);
+        let past = past.map(ShownPast::state);
+        update(&mut self.state, Msg::Moment(now, past));
+    }
+
+    /// Shows another moment.
+    pub(super) fn go_in_time(&mut self, to: GoInTime) {
+        let Some(past) = &self.config.past else {
+            return;
+        };
+        if to == GoInTime::Leave {
+            self.past = None;
+            self.show_moment();
+            self.start_watches(self.config.backend.client.clone());
+            return;
+        }
+        if self.past.is_none() {
+            let now = self.state.data.now;
+            self.show_past(ShownPast::at(past, now, true));
+        }
+        let told = self.past.as_ref().and_then(|shown| shown.go(to));
+        self.show_moment();
+        if let Some(told) = told {
+            let told = told.map(|landmark| decision_text(&landmark, &self.state.env.zone));
+            update(&mut self.state, Msg::Found(told));
+        }
+    }
+
+    /// The passing of time.
+    pub(super) fn tick(&mut self) {
+        self.state.env.speed = self.config.clock.speed();
+        self.state.env.is_paused = self.config.clock.is_paused();
+        match &self.past {
+            Some(_) => self.show_moment(),
+            None => drop(update(&mut self.state, Msg::Tick(self.config.clock.now()))),
+        }
+    }
+
+    /// Watches the shown cluster again, so that all objects of the moment arrive.
+    pub(super) fn watch_again(&mut self) {
+        let past = self.past.as_ref();
+        let client = past.map_or_else(|| self.config.backend.client.clone(), ShownPast::client);
+        self.start_watches(client);
+    }
+
+    /// Whether the past is played.
+    pub(super) fn is_playing(&self) -> bool {
+        self.past.as_ref().is_some_and(ShownPast::is_playing)
+    }
+
+    /// What operations work on.
+    fn backend(&self) -> Backend {
+        match (&self.past, &self.config.past) {
+            (Some(shown), Some(past)) => shown.backend(past),
+            _ => self.config.backend.clone(),
         }
     }
 
@@ -125,8 +212,9 @@ impl<'a> App<'a> {
                 Cmd::Quit => return ControlFlow::Break(LoopExit::Quit),
                 Cmd::Suspend => return ControlFlow::Break(LoopExit::Suspend),
                 Cmd::Copy(text) => screen.copy(text),
+                Cmd::GoInTime(to) => self.go_in_time(to),
                 Cmd::Operation(operation) => {
-                    let (backend, now) = (self.config.backend.clone(), self.state.data.now);
+                    let (backend, now) = (self.backend(), self.state.data.now);
                     self.spawn(operation.run(backend, now));
                 }
             }

@@ -44,9 +44,12 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             .min(Duration::from_secs(1)),
     );
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut play_tick = interval(FRAME_INTERVAL);
+    play_tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut next_frame = Some(Instant::now());
     let mut last_frame = Instant::now();
     let mut batch = Vec::with_capacity(MAX_BATCH);
+    let mut watch_batch = Vec::with_capacity(MAX_BATCH);
     let mut frames = FrameTimes::default();
     let exit = loop {
         let mut exit = None;
@@ -85,10 +88,19 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
                 continue;
             }
             _ = tick.tick() => {
-                app.state.env.speed = config.clock.speed();
-                app.state.env.is_paused = config.clock.is_paused();
+                app.tick();
                 app.state.report_clock_ahead(config.clock.ahead_of_wall_clock());
-                exit = app.handle(Msg::Tick(config.clock.now()), &screen).break_value();
+                FRAME_INTERVAL
+            }
+            _ = play_tick.tick(), if app.is_playing() => {
+                app.tick();
+                FRAME_INTERVAL
+            }
+            count = app.watch_messages.recv_many(&mut watch_batch, MAX_BATCH) => {
+                if count == 0 {
+                    break Exit::Cancelled;
+                }
+                exit = watch_batch.drain(..).find_map(|msg| app.handle(msg, &screen).break_value());
                 FRAME_INTERVAL
             }
             count = app.messages.recv_many(&mut batch, MAX_BATCH) => {

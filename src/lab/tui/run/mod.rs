@@ -6,6 +6,7 @@ mod capture;
 mod event_loop;
 mod frame_times;
 mod job_control;
+mod past;
 mod signals;
 mod terminal_input;
 

@@ -48,6 +48,19 @@ impl State {
         }
     }
 
+    /// Forgets all objects, before others are watched.
+    pub(crate) fn clear_data(&mut self) {
+        self.data = ClusterData {
+            now: self.data.now,
+            ..ClusterData::default()
+        };
+        self.derived = DerivedData::default();
+        // Revisions begin again.
+        for list in &mut self.ui.lists {
+            list.rows_revision = None;
+        }
+    }
+
     /// The running demo, or the last one until its panel is closed.
     pub(crate) fn visible_scenario(&self) -> Option<&ScenarioProgress> {
         let progress = self.scenario.as_deref().filter(|s| !s.name.is_empty())?;

@@ -29,6 +29,8 @@ pub struct Env {
     pub can_explain: bool,
     /// Whether the speed of lab time can be changed, and lab time paused.
     pub can_set_speed: bool,
+    /// Whether moments of the past can be shown.
+    pub can_go_back: bool,
     /// Whether quitting stops the lab.
     pub stops_lab: bool,
     /// The `kubectl` command line for the cluster.
@@ -48,6 +50,7 @@ impl Default for Env {
             demos: Vec::new(),
             can_explain: false,
             can_set_speed: false,
+            can_go_back: false,
             stops_lab: false,
             kubectl_command: None,
         }

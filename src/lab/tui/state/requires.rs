@@ -3,8 +3,16 @@
 use super::{PageKind, RowId, State, UnavailableReason};
 use crate::backend::{Demo, PresetList};
 
+const PAST: &str = "the past cannot be changed; esc returns to the present";
+const RECORDING: &str = "a recording cannot be changed";
+
 /// The window is not read-only; `what` is the verb phrase of the action.
 pub(crate) fn writable(state: &State, what: &'static str) -> Result<(), UnavailableReason> {
+    match &state.ui.past {
+        Some(past) if past.can_leave => return Err(UnavailableReason::because(PAST)),
+        Some(_) => return Err(UnavailableReason::Unsupported(RECORDING)),
+        None => {}
+    }
     match state.env.read_only {
         true => Err(UnavailableReason::ReadOnly(what)),
         false => Ok(()),

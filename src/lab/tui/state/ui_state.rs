@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Dialog, ListState, Notifications, Page, PageKind, Prompt, RowId, SubmitForm, ViewId};
+use super::{
+    Dialog, ListState, Notifications, Page, PageKind, Past, Prompt, RowId, SubmitForm, ViewId,
+};
 use crate::model::cohort_tree::QuotaNode;
 
 /// A location in history: a view, and the page over it.
@@ -33,6 +35,8 @@ pub(crate) struct UiState {
     pub dialog: Option<Dialog>,
     /// The open prompt.
     pub prompt: Option<Prompt>,
+    /// The shown past; `None` for the present.
+    pub past: Option<Past>,
     /// Notifications.
     pub notifications: Notifications,
     /// The only namespace shown; `None` for all.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use kueue_lab_recording::{Direction, LandmarkKind};
 use serde_json::json;
 
 use super::driver::{press, render_text};
@@ -16,7 +17,9 @@ use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{Dialog, PageContent, PageKind, RowId, SampleJob, State, ViewId};
+use crate::state::{
+    Dialog, GoInTime, PageContent, PageKind, Past, RowId, SampleJob, State, ViewId,
+};
 use crate::update::LoadCandidates;
 use crate::update::update;
 use crate::views::{self, QueueRow, QueuesView, WorkloadsView};
@@ -687,4 +690,105 @@ fn a_cancelled_search_restores_the_one_before() {
     assert_eq!(page.search.as_ref().map(|s| s.text.as_str()), Some("quit"));
     press(&mut state, &["/", "ctrl-u", "enter"]);
     assert!(state.ui.page.as_ref().unwrap().search.is_none());
+}
+
+/// The page of all messages.
+fn messages(state: &State) -> String {
+    let mut state = state.clone();
+    press(&mut state, &["m"]);
+    render_text(&state, 160, 40)
+}
+
+/// The fixture at a moment of the past.
+fn in_the_past(can_leave: bool) -> State {
+    let mut state = busy();
+    let now = state.data.now;
+    let past = Past {
+        begin: now - SignedDuration::from_secs(600),
+        end: now,
+        is_playing: false,
+        speed: 1.0,
+        can_leave,
+    };
+    update(&mut state, Msg::Moment(now, Some(past)));
+    state
+}
+
+#[test]
+fn a_lab_with_a_history_goes_back() {
+    let mut state = busy();
+    assert_eq!(press(&mut state, &["<"]), []);
+    assert!(messages(&state).contains("nothing is recorded here"));
+    state.env.can_go_back = true;
+    let back = Cmd::GoInTime(GoInTime::Seconds(-10));
+    assert_eq!(press(&mut state, &["<"]), [back]);
+    // These keys mean something else in the present.
+    assert_eq!(press(&mut state, &["}"]), []);
+}
+
+#[test]
+fn keys_move_and_play_the_past() {
+    let mut state = in_the_past(true);
+    let cmds = press(&mut state, &["space", ",", ".", ">", "}", "+"]);
+    let preempted: &[_] = &[LandmarkKind::Preempted];
+    let expected = [
+        GoInTime::TogglePlaying,
+        GoInTime::Change(Direction::Back),
+        GoInTime::Change(Direction::Forward),
+        GoInTime::Seconds(10),
+        GoInTime::Decision(Direction::Forward, preempted),
+        GoInTime::Speed(2.0),
+    ];
+    assert_eq!(cmds, expected.map(Cmd::GoInTime));
+    let cmds = press(&mut state, &[":next admission", "enter"]);
+    let admitted: &[_] = &[LandmarkKind::Admitted];
+    let next = GoInTime::Decision(Direction::Forward, admitted);
+    assert_eq!(cmds, [Cmd::GoInTime(next)]);
+    let at = state.data.now - SignedDuration::from_secs(90);
+    let cmds = press(&mut state, &[":at -90s", "enter"]);
+    assert_eq!(cmds, [Cmd::GoInTime(GoInTime::Time(at))]);
+    // The messages of the fixture are closed first.
+    let cmds = std::iter::repeat_with(|| press(&mut state, &["esc"])).take(9);
+    let cmds: Vec<Cmd> = cmds.flatten().collect();
+    assert_eq!(cmds.last(), Some(&Cmd::GoInTime(GoInTime::Leave)));
+}
+
+#[test]
+fn the_past_is_read_only_and_says_its_time() {
+    for can_leave in [true, false] {
+        let mut state = in_the_past(can_leave);
+        let header = render_text(&state, 80, 24);
+        assert!(
+            header.lines().next().unwrap().contains("as of "),
+            "{header}"
+        );
+        assert_eq!(press(&mut state, &["s"]), []);
+        assert!(state.ui.dialog.is_none());
+        let messages = messages(&state);
+        assert!(messages.contains("cannot be changed"), "{messages}");
+    }
+    // A recording has no present.
+    assert_eq!(press(&mut in_the_past(false), &["esc"; 9]), []);
+}
+
+#[test]
+fn an_earlier_moment_has_no_later_events() {
+    let mut state = in_the_past(true);
+    let events = |state: &State| state.data.events.newest_first().count();
+    let evictions = |state: &State| state.data.evictions.newest_first().count();
+    let all = events(&state);
+    assert!(all > 0 && evictions(&state) > 0);
+    let oldest = state.data.events.oldest_first().next().unwrap().at;
+    let past = state.ui.past.clone();
+    update(&mut state, Msg::Moment(oldest, past));
+    assert!(events(&state) < all);
+    assert!(
+        state
+            .data
+            .events
+            .newest_first()
+            .all(|event| event.at <= oldest)
+    );
+    let mut evictions = state.data.evictions.newest_first();
+    assert!(evictions.all(|eviction| eviction.at <= oldest));
 }

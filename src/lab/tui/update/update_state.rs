@@ -32,6 +32,28 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             state.data.now = now;
             return load_candidates(state).into_iter().collect();
         }
+        Msg::Moment(now, past) => {
+            if now < state.data.now {
+                state.data.forget_after(now);
+            }
+            state.data.now = now;
+            state.ui.past = past;
+            return Vec::new();
+        }
+        Msg::Restarted => {
+            state.clear_data();
+            return Vec::new();
+        }
+        Msg::Found(found) => {
+            let severity = if found.is_ok() {
+                Severity::Info
+            } else {
+                Severity::Hint
+            };
+            let (Ok(text) | Err(text)) = found;
+            state.notify(severity, text);
+            return Vec::new();
+        }
         Msg::Key(key) => keys::handle_key(state, key),
         Msg::Paste(text) => {
             prompt::paste(state, &text);

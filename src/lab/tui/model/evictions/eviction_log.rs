@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use jiff::Timestamp;
+
 use super::{Eviction, InvolvedWorkload};
 use crate::model::Row;
 use crate::model::condition::ConditionRow;
@@ -33,6 +35,12 @@ impl EvictionLog {
     /// The latest eviction of a Workload, by UID.
     pub(crate) fn latest_of(&self, uid: &str) -> Option<&Eviction> {
         self.newest_first().find(|e| e.evicted.uid == uid)
+    }
+
+    /// Removes the evictions after a time.
+    pub(crate) fn forget_after(&mut self, time: Timestamp) {
+        self.entries.retain(|entry| entry.at <= time);
+        self.revision += 1;
     }
 
     /// Increases with every change.

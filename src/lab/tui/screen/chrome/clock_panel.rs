@@ -30,7 +30,8 @@ pub(in crate::screen) fn clock_panel_height(state: &State, height: u16) -> u16 {
 }
 
 fn paused(state: &State) -> Option<&ClockState> {
-    state.clock.as_deref().filter(|clock| clock.is_paused)
+    let clock = state.clock.as_deref();
+    clock.filter(|clock| clock.is_paused && state.ui.past.is_none())
 }
 
 /// Draws why the clock is paused, and the heads of the next cycle, as many as fit.

@@ -7,7 +7,7 @@ use crate::model::meta::Requests;
 use crate::model::node::is_extended_resource;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::workload::WorkloadState;
-use crate::state::State;
+use crate::state::{Past, State};
 use crate::text::{amount_text, clock_time, resource_label, sanitize};
 use crate::theme::Role;
 use crate::widgets::{Canvas, spans_width};
@@ -52,12 +52,16 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
         canvas.span(sanitize(&state.env.cluster), Role::Bold),
     ];
     let mut groups = vec![(0, name)];
-    if let Some(preset) = state.applied_preset() {
+    if state.ui.past.is_none()
+        && let Some(preset) = state.applied_preset()
+    {
         let word = if short { "" } else { "preset " };
         let text = format!("{word}{}", sanitize(&preset.name));
         groups.push((7, vec![canvas.span(text, Role::InProgress)]));
     }
-    if state.env.read_only {
+    if let Some(past) = &state.ui.past {
+        groups.push((0, vec![canvas.span(moment(state, past), Role::Warning)]));
+    } else if state.env.read_only {
         groups.push((1, vec![canvas.span("READ-ONLY", Role::Warning)]));
     }
     if let Some(ns) = &state.ui.namespace {
@@ -66,13 +70,25 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     if let Some(failure) = failing_watches(state) {
         groups.push((3, vec![canvas.span(failure, Role::Error)]));
     }
-    groups.push((5, vec![canvas.span(clock(state), Role::Text)]));
+    if state.ui.past.is_none() {
+        groups.push((5, vec![canvas.span(clock(state), Role::Text)]));
+    }
     groups.push((4, workload_totals(state, canvas, short)));
     for (n, text) in node_totals(state).into_iter().enumerate() {
         let rank = if n == 0 { 6 } else { 7 + n };
         groups.push((rank, vec![canvas.span(text, Role::Text)]));
     }
     groups
+}
+
+/// The shown moment of the past, and how it is played.
+fn moment(state: &State, past: &Past) -> String {
+    let time = clock_time(state.data.now, &state.env.zone);
+    match (past.is_playing, past.speed) {
+        (false, _) => format!("as of {time}"),
+        (true, 1.0) => format!("as of {time}, playing"),
+        (true, speed) => format!("as of {time}, playing at {speed}x"),
+    }
 }
 
 /// The time of day; with seconds and speed if the speed is not 1, and with seconds if lab time is paused or runs to an
