@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::lab_recording::LabRecording;
 use super::node_pools::node_pools;
 use super::output::print_stdout;
+use super::recording_file::check_new;
 use super::source_text::scenario_error;
-use super::tui_session::{self, ShownScenario, TuiArgs};
+use super::tui_session::{self, ShownLab, ShownScenario, TuiArgs};
 use super::{CommandError, Shutdown, lab_time, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
@@ -45,11 +47,15 @@ pub(super) struct Args {
     /// [default: the scenario's `pace`].
     #[arg(long, value_name = "N", num_args = 0..=1, value_parser = speed::parse, conflicts_with_all = ["headless", "speed"])]
     pace: Option<Option<f64>>,
+    /// Record the run to a new file, for `kueue-lab play`.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     tui_args: TuiArgs,
 }
 
 pub(super) fn run(args: Args) -> Result<(), CommandError> {
+    args.record.as_deref().map(check_new).transpose()?;
     let here = std::env::current_dir().map_err(CommandError::failed)?;
     let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CommandError::usage)?;
     match &args.name {
@@ -62,8 +68,11 @@ pub(super) fn run(args: Args) -> Result<(), CommandError> {
             }
             logging::to_stderr();
             match args.speed {
-                None => run_in_virtual_time(&paths, &scenario),
-                Some(speed) => runtime()?.block_on(run_in_real_time(&paths, &scenario, speed)),
+                None => run_in_virtual_time(&paths, &scenario, args.record),
+                Some(speed) => {
+                    let run = run_in_real_time(&paths, &scenario, speed, args.record);
+                    runtime()?.block_on(run)
+                }
             }
         }
     }
@@ -133,11 +142,15 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
     config.presets.watch = true;
     let shutdown = Shutdown::start(true)?;
     let lab = shutdown.unless_requested(Lab::start(config)).await??;
+    let recording = LabRecording::start(&lab, args.record.clone(), true).await?;
     let outcome = args
         .tui_args
         .show(
-            &lab,
-            &paths.lab,
+            ShownLab {
+                lab: &lab,
+                files: &paths.lab,
+                history: recording.as_ref().and_then(LabRecording::history),
+            },
             Some(ShownScenario { scenario, pace }),
             None,
             Vec::new(),
@@ -145,12 +158,17 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
         )
         .await;
     shutdown.request();
+    shutdown.bounded(finish(recording)).await;
     lab.stop_until(shutdown.grace_period_over()).await;
     outcome
 }
 
 /// Runs a scenario in virtual time and prints its timeline.
-fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CommandError> {
+fn run_in_virtual_time(
+    paths: &LabPaths,
+    scenario: &Scenario,
+    record: Option<PathBuf>,
+) -> Result<(), CommandError> {
     let nodes = node_pools(None, paths)?.0;
     // The start is fixed, so that every run takes the same course.
     let lab = VirtualLab {
@@ -166,8 +184,10 @@ fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), Comm
             config
         },
         async |lab: &Lab| {
+            let recording = LabRecording::start(lab, record, false).await?;
             let environment = ScenarioEnvironment::of_lab(lab);
             let outcome = run_scenario(&environment, scenario, &TimelinePrinter).await;
+            finish(recording).await;
             result(scenario, outcome)
         },
     );
@@ -183,10 +203,12 @@ async fn run_in_real_time(
     paths: &LabPaths,
     scenario: &Scenario,
     speed: f64,
+    record: Option<PathBuf>,
 ) -> Result<(), CommandError> {
     let config = lab_config(paths, scenario, Some(speed), false)?;
     let shutdown = Shutdown::start(false)?;
     let lab = shutdown.unless_requested(Lab::start(config)).await??;
+    let recording = LabRecording::start(&lab, record, false).await?;
     let environment = ScenarioEnvironment::of_lab(&lab);
     let ran = tokio::select! {
         outcome = run_scenario(&environment, scenario, &TimelinePrinter) => result(scenario, outcome),
@@ -194,8 +216,16 @@ async fn run_in_real_time(
     };
     drop(environment);
     shutdown.request();
+    shutdown.bounded(finish(recording)).await;
     lab.stop_until(shutdown.grace_period_over()).await;
     print_summary(&ran?)
+}
+
+/// Ends a recording.
+async fn finish(recording: Option<LabRecording>) {
+    if let Some(recording) = recording {
+        recording.finish().await;
+    }
 }
 
 /// The summary of a scenario that passed.

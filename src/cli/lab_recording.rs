@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kueue_lab_lab::{Cluster, Lab};
 use kueue_lab_recording::{
-    HistoryLimits, Recorder, RecorderConfig, RecordingError, RecordingSummary,
+    HistoryLimits, Recorder, RecorderConfig, RecordingError, RecordingSummary, SharedHistory,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use super::recording_file::unusable;
 
 /// The recording of a lab of this process: to a file, and in memory for a UI.
 pub(super) struct LabRecording {
+    history: Option<SharedHistory>,
     stop: CancellationToken,
     recorder: JoinHandle<Result<RecordingSummary, RecordingError>>,
 }
@@ -46,11 +47,17 @@ impl LabRecording {
         let recorder = Recorder::start(config).await;
         let recorder =
             recorder.map_err(|error| unusable("write", &file.unwrap_or_default(), error))?;
-        let stop = CancellationToken::new();
+        let (history, stop) = (recorder.history(), CancellationToken::new());
         Ok(Some(Self {
+            history,
             recorder: tokio::spawn(recorder.run(stop.clone())),
             stop,
         }))
+    }
+
+    /// The history in memory, if there is a UI.
+    pub(super) fn history(&self) -> Option<SharedHistory> {
+        self.history.clone()
     }
 
     /// Ends the recording.

@@ -27,6 +27,8 @@ mod log_rate_limit;
 mod logging;
 mod node_pools;
 mod output;
+mod past_explainer;
+mod picture;
 mod plan;
 mod play;
 mod preset;

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::engine_explainer::{EngineExplainer, EngineSource};
+use super::past_explainer::past_explainer;
 use super::{CommandError, Shutdown};
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
+use kueue_lab_recording::SharedHistory;
 use kueue_lab_scenario::Scenario;
-use kueue_lab_tui::backend::{Backend, Explainer};
+use kueue_lab_tui::backend::{Backend, Explainer, PastBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
 use kueue_lab_tui_backend::{LabDemos, lab_backend, serve_demos};
 
@@ -31,6 +33,14 @@ pub(super) struct ShownScenario {
     pub(super) scenario: Scenario,
     /// Lab seconds per second; with a pause before each step if it is absent.
     pub(super) pace: Option<f64>,
+}
+
+/// A lab of this process that the UI shows.
+pub(super) struct ShownLab<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) files: &'a FileSource,
+    /// Its course, if it is recorded.
+    pub(super) history: Option<SharedHistory>,
 }
 
 impl TuiArgs {
@@ -60,8 +70,11 @@ impl TuiArgs {
     /// the `kubectl` command line for `kubeconfig` and the warnings of the start.
     pub(super) async fn show(
         self,
-        lab: &Lab,
-        files: &FileSource,
+        ShownLab {
+            lab,
+            files,
+            history,
+        }: ShownLab<'_>,
         scenario: Option<ShownScenario>,
         kubeconfig: Option<&Path>,
         warnings: Vec<String>,
@@ -90,6 +103,10 @@ impl TuiArgs {
                 Cluster::Embedded(_) => "embedded".to_owned(),
                 Cluster::Remote(remote) => remote.name().to_owned(),
             },
+            past: history.map(|history| PastBackend {
+                history,
+                explainer: past_explainer,
+            }),
             stops_lab: true,
             warnings,
             kubectl_command: kubeconfig

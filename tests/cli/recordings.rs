@@ -110,6 +110,37 @@ fn a_lab_goes_on_from_a_moment_of_a_recording_whose_recorder_was_killed() {
     earlier.wait_for_refusal("other");
     assert_eq!(admitted(&earlier.workloads()), ["low"]);
 
+    // The screens of both moments, the later one reached by keys.
+    let screen = |at: &str, keys: &[&str]| {
+        let mut args = vec![
+            "play",
+            "lab.rec",
+            "--at",
+            at,
+            "--picture",
+            "screen.txt",
+            "--press",
+            "2",
+        ];
+        keys.iter().for_each(|key| args.extend(["--press", key]));
+        let output = lab.dir.run(&args);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        std::fs::read_to_string(lab.dir.path("screen.txt")).unwrap()
+    };
+    let before = screen(&time, &[]);
+    assert!(
+        before.contains("as of ") && before.contains("job-low-"),
+        "{before}"
+    );
+    assert!(!before.contains("job-high-"), "{before}");
+    let preempted = screen(&time, &["}"]);
+    assert!(
+        preempted.contains("preempted") && preempted.contains("job-high-"),
+        "{preempted}"
+    );
+    let back = screen("end", &["{", ":at ", &time, "enter"]);
+    assert!(!back.contains("job-high-"), "{back}");
+
     let yaml = ["play", "lab.rec", "--at", &time, "-o", "yaml"];
     let output = lab.dir.run(&yaml);
     let yaml = String::from_utf8(output.stdout).unwrap();
@@ -157,4 +188,45 @@ fn other_files_are_no_recordings() {
     assert!(error.contains("no recording of kueue-lab"), "{error}");
     let error = dir.run_rejected(&["up", "--headless", "--from", "queues.yaml", "--at", "1m"]);
     assert!(error.contains("--at is a moment of a recording"), "{error}");
+}
+
+#[test]
+fn a_demo_is_recorded_in_less_than_100_kb() {
+    let dir = WorkDir::new();
+    let presets = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
+    let name = "skypilot-priority-preemption";
+    let output = dir.run(&[
+        "demo",
+        name,
+        "--headless",
+        "--presets-dir",
+        presets,
+        "--record",
+        "demo.rec",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let size = std::fs::metadata(dir.path("demo.rec")).unwrap().len();
+    assert!(size < 100_000, "{size}");
+    let info = wait_for(&dir, &["play", "demo.rec", "--info"], "decisions");
+    assert!(
+        info.contains("1 preemptions") && !info.contains("note"),
+        "{info}"
+    );
+    let play = [
+        "play",
+        "demo.rec",
+        "--picture",
+        "screen.txt",
+        "--press",
+        "}",
+        "--press",
+        "3",
+    ];
+    let output = dir.run(&play);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let screen = std::fs::read_to_string(dir.path("screen.txt")).unwrap();
+    assert!(
+        screen.contains("as of ") && screen.contains("PREEMPTOR"),
+        "{screen}"
+    );
 }

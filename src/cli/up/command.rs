@@ -20,7 +20,7 @@ use crate::cli::lab_recording::LabRecording;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::recording_file::{MomentArg, check_new};
-use crate::cli::tui_session::{self, TuiArgs};
+use crate::cli::tui_session::{self, ShownLab, TuiArgs};
 use crate::cli::{CommandError, Shutdown, config, lab_time, logging, runtime, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_clock::Entropy;
@@ -436,8 +436,13 @@ async fn serve_lab(
     let run = async {
         match ui {
             Some((tui_args, warnings)) => {
+                let shown = ShownLab {
+                    lab: &lab,
+                    files,
+                    history: recording.as_ref().and_then(LabRecording::history),
+                };
                 tui_args
-                    .show(&lab, files, None, Some(&path), warnings, shutdown)
+                    .show(shown, None, Some(&path), warnings, shutdown)
                     .await
             }
             None => {
