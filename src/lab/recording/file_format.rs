@@ -115,6 +115,14 @@ impl FrameEncoder {
     }
 }
 
+/// A decoded frame.
+pub(crate) struct DecodedFrame<'b> {
+    /// The text.
+    pub(crate) text: Vec<u8>,
+    /// The bytes after the frame.
+    pub(crate) rest: &'b [u8],
+}
+
 /// Decodes the frames of [`FrameEncoder`] in their order.
 pub(crate) struct FrameDecoder(Decompress);
 
@@ -133,7 +141,7 @@ impl FrameDecoder {
     pub(crate) fn decode<'b>(
         &mut self,
         bytes: &'b [u8],
-    ) -> Result<Option<Frame<'b>>, RecordingError> {
+    ) -> Result<Option<DecodedFrame<'b>>, RecordingError> {
         let Some((head, rest)) = bytes.split_first_chunk::<FRAME_HEAD>() else {
             return Ok(None);
         };
@@ -164,7 +172,7 @@ impl FrameDecoder {
         let mut sum = Crc::new();
         sum.update(&text);
         match read == data.len() && text.len() == text_length && sum.sum() == checksum {
-            true => Ok(Some((text, rest))),
+            true => Ok(Some(DecodedFrame { text, rest })),
             false => Err(damaged("a frame has other data than its checksum says")),
         }
     }
@@ -188,9 +196,9 @@ mod tests {
             let file: Vec<u8> = texts.iter().flat_map(|text| encoder.encode(text).unwrap()).collect();
             let (mut decoder, mut rest) = (FrameDecoder::new(), &file[..]);
             for text in &texts {
-                let (decoded, left) = decoder.decode(rest).unwrap().unwrap();
-                prop_assert_eq!(&decoded, text);
-                rest = left;
+                let decoded = decoder.decode(rest).unwrap().unwrap();
+                prop_assert_eq!(&decoded.text, text);
+                rest = decoded.rest;
             }
             prop_assert!(decoder.decode(rest).unwrap().is_none());
         }

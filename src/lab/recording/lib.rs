@@ -26,7 +26,7 @@ pub use entry::{Change, Entry};
 pub use file_format::RecordingHeader;
 pub use history::{History, HistoryLimits, SharedHistory};
 pub use landmark::{Landmark, LandmarkKind};
-pub use moment::Moment;
+pub use moment::{Moment, ObjectChange};
 pub use moment_server::MomentServer;
 pub use object_id::{ObjectId, ObjectVersion};
 pub use playback::{Direction, Playback};

@@ -21,6 +21,15 @@ pub struct Moment {
     pub(crate) state: State,
 }
 
+/// The versions of an object in two moments.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectChange<'a> {
+    /// The version in the first moment; `None` if the object did not exist.
+    pub old: Option<&'a Arc<ObjectVersion>>,
+    /// The version in the second moment; `None` if the object does not exist.
+    pub new: Option<&'a Arc<ObjectVersion>>,
+}
+
 impl Moment {
     /// The objects, by kind, namespace and name.
     pub fn objects(&self) -> impl Iterator<Item = &Arc<ObjectVersion>> {
@@ -69,22 +78,16 @@ impl Moment {
         gaps.filter_map(|(kind, why)| Some((self.kinds.get(usize::from(*kind))?, &**why)))
     }
 
-    /// The objects that differ in another moment of the recording: the versions here and there. What is equal in
-    /// both is not visited.
-    pub fn changes_to<'a>(
-        &'a self,
-        other: &'a Moment,
-    ) -> impl Iterator<
-        Item = (
-            Option<&'a Arc<ObjectVersion>>,
-            Option<&'a Arc<ObjectVersion>>,
-        ),
-    > {
+    /// The objects that differ in another moment of the recording. What is equal in both is not visited.
+    pub fn changes_to<'a>(&'a self, other: &'a Moment) -> impl Iterator<Item = ObjectChange<'a>> {
         let changes = self.state.objects.diff(&other.state.objects);
-        changes.map(|change| match change {
-            DiffItem::Add(_, new) => (None, Some(new)),
-            DiffItem::Update { old, new } => (Some(old.1), Some(new.1)),
-            DiffItem::Remove(_, old) => (Some(old), None),
+        changes.map(|change| {
+            let (old, new) = match change {
+                DiffItem::Add(_, new) => (None, Some(new)),
+                DiffItem::Update { old, new } => (Some(old.1), Some(new.1)),
+                DiffItem::Remove(_, old) => (Some(old), None),
+            };
+            ObjectChange { old, new }
         })
     }
 }

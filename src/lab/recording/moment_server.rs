@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::moment::Moment;
+use super::moment::{Moment, ObjectChange};
 use super::object_id::{ObjectId, ObjectVersion};
 use super::recorded_kind::RecordedKind;
 use super::shared_value::SharedValue;
@@ -302,7 +302,7 @@ impl Query {
 /// The events that lead from one moment to another.
 fn events(from: &Moment, to: &Moment, selected: &Selected) -> Vec<u8> {
     let mut events = Vec::new();
-    for (old, new) in from.changes_to(to) {
+    for ObjectChange { old, new } in from.changes_to(to) {
         let old = old.filter(|old| selected.matches(old));
         let new = new.filter(|new| selected.matches(new));
         match (old, new) {

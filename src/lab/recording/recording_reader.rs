@@ -9,7 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use kueue_lab_controller_runtime::ObjectKey;
 
 use super::entry::{Change, Entry};
-use super::file_format::{FORMAT, FrameDecoder, Line, MAGIC, RecordingHeader, VERSION, damaged};
+use super::file_format::{
+    DecodedFrame, FORMAT, FrameDecoder, Line, MAGIC, RecordingHeader, VERSION, damaged,
+};
 use super::history::{History, HistoryLimits};
 use super::object_id::{ObjectId, ObjectVersion};
 use super::object_table::ObjectTable;
@@ -65,7 +67,7 @@ pub(crate) fn parse_recording(bytes: &[u8]) -> Result<Recording, RecordingError>
         .strip_prefix(&MAGIC)
         .ok_or(RecordingError::NoRecording)?;
     let mut decoder = FrameDecoder::new();
-    let Some((text, mut rest)) = decoder.decode(frames)? else {
+    let Some(DecodedFrame { text, mut rest }) = decoder.decode(frames)? else {
         return Err(damaged("its header is cut off"));
     };
     let header = header(&text)?;
@@ -79,7 +81,10 @@ pub(crate) fn parse_recording(bytes: &[u8]) -> Result<Recording, RecordingError>
             };
         }
         let frame = match decoder.decode(rest) {
-            Ok(Some((text, left))) => entries.read(&text).map(|()| (text.len(), left)),
+            Ok(Some(frame)) => {
+                let read = entries.read(&frame.text);
+                read.map(|()| (frame.text.len(), frame.rest))
+            }
             Ok(None) => {
                 break Some(match rest.len() {
                     0 => "it has no end: the recorder was killed, or still runs".to_owned(),
