@@ -95,7 +95,7 @@ struct WaitArgs {
 }
 
 /// Parses a speed, or 0.
-fn parse_speed(text: &str) -> Result<f64, String> {
+fn parse_speed(text: &str) -> Result<f64, speed::ParseSpeedError> {
     match text {
         "0" => Ok(0.0),
         text => speed::parse(text),

@@ -58,9 +58,7 @@ pub use cluster_role::ClusterRole;
 pub use config::{LabClusterConfig, LabComponentsConfig, LabConfig, LabPresetsConfig};
 pub use containers::container_limits;
 pub use error::LabError;
-pub use explanation_server::{
-    ControllerExplainer, explain_live_workload,
-};
+pub use explanation_server::{ControllerExplainer, explain_live_workload};
 pub use file_source::{FileError, FileSource};
 pub use idle::LabActivity;
 pub use job_webhooks::JobWebhooksPlugin;
