@@ -126,9 +126,6 @@ pub(crate) struct DecodedFrame<'b> {
 /// Decodes the frames of [`FrameEncoder`] in their order.
 pub(crate) struct FrameDecoder(Decompress);
 
-/// The text of a frame, and the bytes after it.
-pub(crate) type Frame<'b> = (Vec<u8>, &'b [u8]);
-
 impl FrameDecoder {
     pub(crate) fn new() -> Self {
         Self(Decompress::new(false))

@@ -79,6 +79,10 @@ fn synchronize(clock: &Clock, state: &LabClockState) {
     clock.synchronize(now, state.speed, state.paused);
 }
 
+fn speed_text(speed: f64) -> String {
+    format!("{speed} seconds of lab time per second")
+}
+
 #[async_trait]
 impl ClockBackend for ClusterClock {
     fn changes(&self) -> watch::Receiver<Arc<ClockState>> {
@@ -87,7 +91,13 @@ impl ClockBackend for ClusterClock {
 
     async fn set_speed(&self, speed: f64) -> Result<String, OperationError> {
         self.request(json!({"speed": speed})).await?;
-        Ok(format!("{speed} seconds of lab time per second"))
+        Ok(speed_text(speed))
+    }
+
+    async fn run_at(&self, speed: f64) -> Result<String, OperationError> {
+        self.request(json!({"speed": speed, "paused": false}))
+            .await?;
+        Ok(speed_text(speed))
     }
 
     async fn set_paused(&self, paused: bool) -> Result<String, OperationError> {

@@ -64,6 +64,14 @@ impl ClockBackend for LabClockBackend {
         Ok(format!("{speed} seconds of lab time per second"))
     }
 
+    async fn run_at(&self, speed: f64) -> Result<String, OperationError> {
+        let text = self.set_speed(speed).await?;
+        if self.clock.clock().is_paused() {
+            self.clock.resume();
+        }
+        Ok(text)
+    }
+
     async fn set_paused(&self, paused: bool) -> Result<String, OperationError> {
         match paused {
             true => self.clock.pause(),

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::clock_object::{CLOCK, ClockSpec, ClockStatus};
 use crate::lab_clock::{LabClock, LabClockError, LabClockState};
+use kueue_lab_controller_runtime::api_errors::is_conflict;
 use kueue_lab_controller_runtime::{Api, Context, Informer, ObjectKey};
 
 /// The delay after an error.
@@ -80,7 +81,20 @@ impl ClockObject {
         self.last = spec.clone();
         let object = match object {
             Some(object) if ClockSpec::of(&object) == spec => object,
-            Some(_) => self.patch(&json!({"spec": spec}), false).await?,
+            Some(object) => {
+                // A request of a client that was written meanwhile is not replaced: its event follows.
+                let version = &object.metadata.resource_version;
+                let change = json!({"metadata": {"resourceVersion": version}, "spec": spec});
+                match self.patch(&change, false).await {
+                    Ok(patched) => patched,
+                    Err(error) if is_conflict(&error) => return Ok(()),
+                    Err(error) => {
+                        // The request was carried out.
+                        self.last = ClockSpec::of(&object);
+                        return Err(error);
+                    }
+                }
+            }
             None => {
                 let data = json!({"spec": spec});
                 let object = DynamicObject::new(CLOCK, &ClockSpec::api_resource()).data(data);

@@ -39,7 +39,7 @@ impl Action for SetSpeed {
             Ok(speed) if kueue_lab_clock::SPEED_RANGE.contains(&speed) => {
                 vec![Cmd::operation(ChangeSpeed {
                     speed,
-                    resumes: state.env.is_paused,
+                    resumes: true,
                 })]
             }
             _ => {
@@ -103,10 +103,9 @@ impl Operation for ChangeSpeed {
             let error = OperationError(FIXED_SPEED.to_owned());
             return Msg::OperationFinished(Err(error));
         };
-        let set = clock.set_speed(self.speed).await;
-        Msg::OperationFinished(match set {
-            Ok(text) if self.resumes => clock.set_paused(false).await.map(|_| text),
-            set => set,
+        Msg::OperationFinished(match self.resumes {
+            true => clock.run_at(self.speed).await,
+            false => clock.set_speed(self.speed).await,
         })
     }
 }

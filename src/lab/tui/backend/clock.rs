@@ -20,6 +20,12 @@ pub trait ClockBackend: Send + Sync + 'static {
     /// The speed cannot be set.
     async fn set_speed(&self, speed: f64) -> Result<String, OperationError>;
 
+    /// Sets the speed, and resumes a paused clock.
+    ///
+    /// # Errors
+    /// The speed cannot be set.
+    async fn run_at(&self, speed: f64) -> Result<String, OperationError>;
+
     /// Pauses lab time and everything that runs in it, or resumes it.
     ///
     /// # Errors
