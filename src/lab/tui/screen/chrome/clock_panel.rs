@@ -11,9 +11,11 @@ use crate::theme::Role;
 use crate::widgets::Canvas;
 
 /// The hints in the title.
-const HINTS: &str = "  space resumes  . steps  :until preemption";
+const HINTS: &str = "  space resumes, . steps";
 /// The widest column of workloads.
 const MAX_NAME_WIDTH: usize = 40;
+/// Columns from which ClusterQueues are shown.
+const CLUSTER_QUEUES_MIN_WIDTH: u16 = 120;
 
 /// The lines of the panel on a screen of `height` rows; 0 if the clock is not paused.
 pub(in crate::screen) fn clock_panel_height(state: &State, height: u16) -> u16 {
@@ -62,7 +64,8 @@ pub(in crate::screen) fn clock_panel(state: &State, area: Rect, canvas: &mut Can
         canvas.text(area.x, area.y + 1, area.width, text, Role::Dim);
     }
     let names = clock.heads.iter().map(|head| width(&head.workload));
-    let column = names.max().unwrap_or_default().min(MAX_NAME_WIDTH);
+    let most = MAX_NAME_WIDTH.min(usize::from(area.width) / 3);
+    let column = names.max().unwrap_or_default().min(most);
     let rows = clock
         .heads
         .iter()
@@ -75,6 +78,10 @@ pub(in crate::screen) fn clock_panel(state: &State, area: Rect, canvas: &mut Can
             column,
             false,
         );
+        let queue = match area.width >= CLUSTER_QUEUES_MIN_WIDTH {
+            true => format!("  {}  ", sanitize(&head.cluster_queue)),
+            false => "  ".to_owned(),
+        };
         let role = match head.outcome {
             HeadOutcome::Admits { .. } => Role::Success,
             HeadOutcome::Preempts { .. } => Role::Warning,
@@ -83,7 +90,7 @@ pub(in crate::screen) fn clock_panel(state: &State, area: Rect, canvas: &mut Can
         let line = [
             canvas.span(format!(" {:>2} ", n + 1), Role::Dim),
             canvas.span(name, Role::Bold),
-            canvas.span(format!("  {}  ", sanitize(&head.cluster_queue)), Role::Dim),
+            canvas.span(queue, Role::Dim),
             canvas.span(sanitize(&head.outcome.text(&ShortTexts)), role),
         ];
         canvas.spans(area.x, y, area.width, &line);
