@@ -171,7 +171,9 @@ pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'stat
     let missing = move |name: &str| is_busybox && NOT_IN_BUSYBOX.contains(&name);
     let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
     let applications = APPLICATION_PROGRAMS.into_iter();
-    own.chain(applications.filter(move |_| !is_busybox))
+    // KubeRay starts it in every image, also in the small ones of presets and tests.
+    let is_of_operators = |name: &str| name == "ray";
+    own.chain(applications.filter(move |name| !is_busybox || is_of_operators(name)))
         .chain(has_gpus.then_some("nvidia-smi"))
 }
 
