@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::context::{Context, Exit};
-use crate::filesystem::{Errno, FileKind, Metadata, file_name, normalize};
+use crate::filesystem::{Errno, FileKind, FileSystem, Metadata, file_name, normalize};
 
 /// `basename`, `dirname`, `readlink`, `realpath`
 pub(super) async fn paths(program: &str, context: &mut Context<'_>) -> Exit {
@@ -117,15 +117,18 @@ pub(super) async fn change(program: &str, context: &mut Context<'_>) -> Exit {
                 (path.to_owned(), result)
             }
             "chmod" => {
-                let entry = files.stat(directory, path);
-                let result = entry.and_then(|entry| {
-                    let mode = parse_mode(mode.unwrap_or_default(), entry.mode);
+                let result = mode_of(files, directory, path).and_then(|before| {
+                    let mode = parse_mode(mode.unwrap_or_default(), before);
                     files.set_mode(directory, path, mode.ok_or(Errno::Invalid)?)
                 });
                 (path.to_owned(), result)
             }
             // All files belong to root.
-            "chown" => (path.to_owned(), files.stat(directory, path).map(drop)),
+            "chown" => {
+                let mode = mode_of(files, directory, path);
+                let result = mode.and_then(|mode| files.set_mode(directory, path, mode));
+                (path.to_owned(), result)
+            }
             _ => match files.stat(directory, path) {
                 Ok(entry) => {
                     let text = stat_text(path, &entry, arguments.value('c'));
@@ -140,6 +143,14 @@ pub(super) async fn change(program: &str, context: &mut Context<'_>) -> Exit {
         }
     }
     Ok(status)
+}
+
+/// The permissions of a file. A change of an absent one reports that it does not exist, unless it is supposed to.
+fn mode_of(files: &FileSystem, directory: &str, path: &str) -> Result<u32, Errno> {
+    match files.stat(directory, path) {
+        Err(Errno::NotFound) => Ok(0o644),
+        entry => entry.map(|entry| entry.mode),
+    }
 }
 
 /// The permissions after `chmod MODE`: octal, or clauses such as `u+x`.

@@ -69,7 +69,7 @@ fn run(
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let timeline = Arc::new(Timeline::new(limits));
     let system = Arc::new(VirtualSystem::new(timeline.clone(), words.clone()));
-    let container = container(environment, is_busybox, limits, system.clone());
+    let container = container(&words, environment, is_busybox, limits, system.clone());
     let process_limits = ProcessLimits::new(
         ("script-commands", limits.commands),
         ("script-bytes", limits.bytes),
@@ -125,6 +125,7 @@ fn run(
 
 /// The container in which a command is executed.
 fn container(
+    words: &[String],
     environment: &Environment,
     is_busybox: bool,
     limits: ScriptLimits,
@@ -133,7 +134,10 @@ fn container(
     let now = Timestamp::UNIX_EPOCH;
     let hostname = environment.get("HOSTNAME").cloned().unwrap_or_default();
     let budget = StorageBudget::new(limits.bytes);
-    let files = FileSystem::incomplete(base_image(programs(is_busybox, true), budget, now));
+    // Operators start `bash` in every image.
+    let own_shell = (words.first().map(String::as_str) == Some("/bin/bash")).then_some("bash");
+    let programs = programs(is_busybox, true).chain(own_shell);
+    let files = FileSystem::incomplete(base_image(programs, budget, now));
     files.provide("/etc/hostname", format!("{hostname}\n"), 0o644, now);
     files.provide("/etc/hosts", "127.0.0.1\tlocalhost\n", 0o644, now);
     Container::new(ContainerConfig {

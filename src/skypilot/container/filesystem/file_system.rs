@@ -450,8 +450,10 @@ impl FileSystem {
     }
 
     pub(crate) fn set_mode(&self, directory: &str, path: &str, mode: u32) -> Result<(), Errno> {
-        let located = self.locate(&self.resolve(directory, path, true)?);
-        let set = located.volume.lock().set_mode(&located.path, mode);
+        let set = self.resolve(directory, path, true).and_then(|resolved| {
+            let located = self.locate(&resolved);
+            located.volume.lock().set_mode(&located.path, mode)
+        });
         self.changed(directory, path, set)
     }
 
@@ -461,8 +463,10 @@ impl FileSystem {
         path: &str,
         at: Timestamp,
     ) -> Result<(), Errno> {
-        let located = self.locate(&self.resolve(directory, path, true)?);
-        let set = located.volume.lock().set_modified(&located.path, at);
+        let set = self.resolve(directory, path, true).and_then(|resolved| {
+            let located = self.locate(&resolved);
+            located.volume.lock().set_modified(&located.path, at)
+        });
         self.changed(directory, path, set)
     }
 
