@@ -58,6 +58,12 @@ async fn workload(client: &Client, job: &str) -> Option<Workload> {
         .find(|wl| wl.name_any().starts_with(&prefix))
 }
 
+/// Whether a condition of the Workload of a Job is True.
+async fn is_true(client: &Client, job: &str, condition: &str) -> bool {
+    let workload = workload(client, job).await;
+    workload.is_some_and(|wl| wl.is_condition_true(condition))
+}
+
 async fn wait_until_paused(clock: &LabClock) -> Arc<LabClockState> {
     let mut changes = clock.changes();
     let state = changes
@@ -92,6 +98,12 @@ async fn a_preemption_is_shown_before_it_happens() {
     };
     assert_eq!(state.heads[0].outcome, admits);
 
+    // The heads of the waiting cycle are those at its begin: the other Job comes after it.
+    clock.resume();
+    while !is_true(&client, "low", "Admitted").await {
+        tokio::task::yield_now().await;
+    }
+    clock.pause();
     submit(&client, "high", "high-priority", 1).await;
     clock.run_until(StopCondition::Preemption).unwrap();
     let state = wait_until_paused(&clock).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -19,6 +20,8 @@ pub struct LabClock {
     gate: CycleGate,
     controller: Option<CurrentController>,
     state: watch::Sender<Arc<LabClockState>>,
+    /// Held while the state is read and sent, so that an older one does not follow a newer one.
+    updating: Arc<Mutex<()>>,
 }
 
 /// The state of a [`LabClock`].
@@ -86,6 +89,7 @@ impl LabClock {
             gate: gate.clone(),
             controller,
             state: watch::Sender::new(Arc::default()),
+            updating: Arc::default(),
         };
         this.update_state();
         let (followed, mut gate_changes) = (this.clone(), gate.subscribe());
@@ -172,6 +176,7 @@ impl LabClock {
     }
 
     fn update_state(&self) {
+        let _updating = self.updating.lock();
         let state = self.read_state();
         self.state.send_if_modified(|last| {
             let times = (state.time, state.wall_time);
