@@ -1,5 +1,8 @@
 //! Classification of API errors, as `k8s.io/apimachinery/pkg/api/errors`.
 
+use kube::core::Status;
+use kube::runtime::watcher;
+
 /// Whether the error is `NotFound` (404).
 pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
@@ -37,6 +40,17 @@ pub fn is_namespace_terminating(error: &kube::Error) -> bool {
         && causes
             .into_iter()
             .any(|c| c.reason == "NamespaceTerminating")
+}
+
+/// The `Status` that the API server returned to a request of a watch; `None` for errors of the client.
+pub fn watch_error_status(error: &watcher::Error) -> Option<&Status> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => Some(status),
+        _ => None,
+    }
 }
 
 /// The message of the `Status` if the API server returned one, otherwise the client's error text.

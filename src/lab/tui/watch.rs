@@ -5,10 +5,10 @@
 
 use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
-use kube::core::Status;
 use kube::runtime::watcher::{self, Config, Event};
 use kube::{Client, Resource};
 use kueue_lab_codec::Codec;
+use kueue_lab_controller_runtime::api_errors::watch_error_status;
 use kueue_lab_controller_runtime::{Api, ObjectKey, WatchError, watcher as watch};
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -203,14 +203,7 @@ async fn run_watch<K: WatchableObject, R>(
 
 /// Classifies an error of a watch.
 fn watch_failure(error: &watcher::Error) -> WatchFailure {
-    let status: Option<&Status> = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status)) => Some(status),
-        watcher::Error::WatchError(status) => Some(status),
-        _ => None,
-    };
-    match status {
+    match watch_error_status(error) {
         Some(s) if s.code == 404 => WatchFailure::NotInstalled,
         Some(s) if s.code == 403 || s.code == 401 => WatchFailure::Forbidden(sanitize(&s.message)),
         Some(s) => WatchFailure::Other(sanitize(&s.message)),
