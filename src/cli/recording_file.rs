@@ -76,11 +76,6 @@ pub(super) fn length(from: Timestamp, to: Timestamp) -> String {
     format!("{:#}", SignedDuration::from_secs(passed))
 }
 
-/// Whether a file is a recording.
-pub(super) fn is_recording(path: &Path) -> bool {
-    kueue_lab_recording::is_recording(path)
-}
-
 /// Reads a recording.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::CommandError;
 use crate::cli::import::import_context;
-use crate::cli::recording_file::{MomentArg, bundle_at, is_recording, read_recording};
+use crate::cli::recording_file::{MomentArg, bundle_at, read_recording};
 use kueue_lab_import::Bundle;
 use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
 use kueue_lab_plan::{check_import, check_text};
@@ -46,7 +46,7 @@ impl StartSource {
         at: Option<&MomentArg>,
     ) -> Result<ObjectFile, CommandError> {
         match self {
-            Self::File(path) if is_recording(path) => {
+            Self::File(path) if kueue_lab_recording::is_recording(path) => {
                 let recording = read_recording(path)?;
                 let bundle = bundle_at(&recording, at)?;
                 for note in recording.note.iter().chain(&bundle.notes) {

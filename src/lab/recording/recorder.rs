@@ -11,6 +11,7 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::{self, Config, Event};
 use kueue_lab_clock::Clock;
+use kueue_lab_controller_runtime::api_errors::watch_error_status;
 use kueue_lab_controller_runtime::{Api, ObjectKey, WatchError, value_watcher};
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -62,7 +63,7 @@ pub struct RecorderConfig {
 pub struct RecordingSummary {
     /// The number of entries.
     pub entries: u64,
-    /// The resources that cannot be observed at the end, with the reasons.
+    /// The resources that the cluster serves and that cannot be observed at the end, with the reasons.
     pub gaps: Vec<String>,
 }
 
@@ -199,7 +200,9 @@ impl Recorder {
         if let Some(writer) = self.writer.take() {
             blocking(move || writer.finish()).await?;
         }
-        let gaps = self.gaps.iter().filter_map(|(kind, reason)| {
+        let gaps = self.gaps.iter();
+        let gaps = gaps.filter(|(_, reason)| ***reason != *NOT_SERVED);
+        let gaps = gaps.filter_map(|(kind, reason)| {
             let name = self.kinds.get(usize::from(*kind))?.resource_name();
             Some(format!("{name}: {reason}"))
         });
@@ -373,7 +376,7 @@ impl Recorder {
         if let Some(history) = &self.history {
             history.write().push(&entry);
         }
-        let written = self.writer.as_mut().map(|writer| writer.write(&entry));
+        let written = self.writer.as_mut().map(|writer| writer.write(entry));
         match written {
             Some(Err(error)) => self.lose_writer(error),
             _ => Ok(()),
@@ -460,12 +463,9 @@ async fn resources(
 
 /// Why a kind cannot be watched.
 fn request_failure(error: &watcher::Error) -> String {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.message.clone(),
-        watcher::Error::WatchError(status) => status.message.clone(),
-        error => error.to_string(),
+    match watch_error_status(error) {
+        Some(status) => status.message.clone(),
+        None => error.to_string(),
     }
 }
 

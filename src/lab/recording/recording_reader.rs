@@ -330,13 +330,13 @@ mod tests {
                 delta,
                 bytes: changed.bytes,
             };
-            writer.write(&Entry { time, change }).unwrap();
+            writer.write(Entry { time, change }).unwrap();
             writer.flush().unwrap();
             lengths.push(std::fs::read(&path).unwrap().len());
         }
         let time = header.start + SignedDuration::from_secs(30);
         writer
-            .write(&Entry {
+            .write(Entry {
                 time,
                 change: Change::End,
             })

@@ -44,29 +44,29 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&mut self, entry: &Entry) -> Result<(), RecordingError> {
+    pub fn write(&mut self, entry: Entry) -> Result<(), RecordingError> {
         let passed = entry.time.duration_since(self.last).as_micros();
         self.last = self.last.max(entry.time);
         let mut line = Line {
             t: u64::try_from(passed).unwrap_or_default(),
             ..Line::default()
         };
-        match &entry.change {
+        match entry.change {
             Change::Put { version, delta, .. } => {
                 line.k = Some(version.id.kind);
                 line.n = Some(version.id.key.to_string());
-                line.d = Some(delta.clone());
+                line.d = Some(delta);
             }
             Change::Delete(id) => {
                 line.k = Some(id.kind);
                 line.n = Some(id.key.to_string());
             }
             Change::Clock { speed, is_paused } => {
-                line.speed = Some(*speed);
-                line.paused = Some(*is_paused);
+                line.speed = Some(speed);
+                line.paused = Some(is_paused);
             }
             Change::Gap { kind, reason } => {
-                line.k = Some(*kind);
+                line.k = Some(kind);
                 line.gap = Some(reason.as_deref().unwrap_or_default().to_owned());
             }
             Change::Time => {}
