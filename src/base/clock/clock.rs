@@ -11,6 +11,9 @@ use tokio::time::Instant;
 /// The slowest and fastest accepted `--speed`.
 pub const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
 
+/// How far the time of an object can be ahead of kubectl's own time without the age `<invalid>` in `kubectl describe`.
+pub const AGE_TOLERANCE: SignedDuration = SignedDuration::from_secs(2);
+
 /// A cheap handle to the lab's time. Clones share the same time line.
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -43,6 +46,11 @@ struct Timeline {
 pub struct ClockChanges(watch::Receiver<Option<Timeline>>);
 
 impl ClockChanges {
+    /// Marks the changes so far as seen.
+    pub fn mark_unchanged(&mut self) {
+        self.0.mark_unchanged();
+    }
+
     /// Waits for the next change. Never returns after the last handle of the clock is dropped.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {

@@ -14,5 +14,5 @@
 mod clock;
 mod entropy;
 
-pub use clock::{Clock, ClockChanges, SPEED_RANGE, virtual_runtime, whole_seconds};
+pub use clock::{AGE_TOLERANCE, Clock, ClockChanges, SPEED_RANGE, virtual_runtime, whole_seconds};
 pub use entropy::Entropy;

@@ -95,13 +95,23 @@ impl LabClock {
         let (followed, mut gate_changes) = (this.clone(), gate.subscribe());
         context.tasks.spawn("lab-clock", async move {
             loop {
+                // Before the state is read, so that no change is lost.
+                let engine_changes = followed.controller().map(|shared| shared.engine_changes());
+                clock_changes.mark_unchanged();
+                gate_changes.mark_unchanged();
+                followed.update_state();
+                let heads_may_change = async {
+                    match engine_changes.filter(|_| followed.clock.is_paused()) {
+                        Some(mut changes) => changes.changed().await,
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
                     () = clock_changes.changed() => {}
                     // The sender lives as long as this clock.
                     _ = gate_changes.changed() => {}
-                    () = followed.heads_may_change() => {}
+                    () = heads_may_change => {}
                 }
-                followed.update_state();
             }
         });
         Some(this)
@@ -162,14 +172,6 @@ impl LabClock {
         &self.clock
     }
 
-    /// Waits until the heads of a paused cycle may be others.
-    async fn heads_may_change(&self) {
-        match self.controller().filter(|_| self.clock.is_paused()) {
-            Some(shared) => shared.engine_changes().changed().await,
-            None => std::future::pending().await,
-        }
-    }
-
     fn controller(&self) -> Option<ControllerContext> {
         let controller = self.controller.as_ref()?;
         Some(controller.get().shared().clone())
@@ -179,19 +181,9 @@ impl LabClock {
         let _updating = self.updating.lock();
         let state = self.read_state();
         self.state.send_if_modified(|last| {
-            let times = (state.time, state.wall_time);
-            let unchanged = LabClockState {
-                time: last.time,
-                wall_time: last.wall_time,
-                ..state.clone()
-            };
-            let is_changed = **last != unchanged;
+            let is_changed = state.differs_from(last);
             if is_changed {
-                *last = Arc::new(LabClockState {
-                    time: times.0,
-                    wall_time: times.1,
-                    ..unchanged
-                });
+                *last = Arc::new(state);
             }
             is_changed
         });
@@ -227,6 +219,16 @@ impl From<Stop> for StopEvent {
 }
 
 impl LabClockState {
+    /// Whether it is not what the other state becomes by itself: the time of a running clock passes.
+    fn differs_from(&self, other: &Self) -> bool {
+        let at_pause = |state: &Self| Self {
+            time: state.time.filter(|_| state.paused),
+            wall_time: None,
+            ..state.clone()
+        };
+        at_pause(self) != at_pause(other)
+    }
+
     /// The lab time at a time of the wall clock.
     pub fn now(&self, wall_time: Timestamp) -> Timestamp {
         let (Some(time), Some(read_at)) = (self.time, self.wall_time) else {

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use kueue_lab_clock::AGE_TOLERANCE;
 
 use super::{CandidatesOfPage, Env, RowId, Severity, UiState};
 use crate::backend::{ClockState, Preset, PresetList, PresetState, ScenarioProgress};
 use crate::model::derived::DerivedData;
 use crate::model::{ClusterData, Row};
 use crate::text::sanitize;
-
-/// How far lab time can be ahead of the time of this machine without a notification.
-const NEGLIGIBLE_OFFSET: SignedDuration = SignedDuration::from_secs(2);
 
 /// The state of the UI.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +93,7 @@ impl State {
 
     /// Notifies once that lab time is ahead of the time of this machine.
     pub(crate) fn report_clock_ahead(&mut self, ahead: SignedDuration) {
-        if self.clock_ahead_reported || ahead < NEGLIGIBLE_OFFSET || self.clock.is_none() {
+        if self.clock_ahead_reported || ahead < AGE_TOLERANCE || self.clock.is_none() {
             return;
         }
         self.clock_ahead_reported = true;
