@@ -8,20 +8,18 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::kubeconfig_args::KubeconfigArgs;
+use super::lab_request_error::lab_request_error;
 use super::output::print_stdout;
 use super::{CommandError, logging, runtime, speed};
-use kueue_lab_clock::Clock;
+use kueue_lab_clock::{AGE_TOLERANCE, Clock};
 use kueue_lab_controller_runtime::Api;
-use kueue_lab_controller_runtime::api_errors::is_not_found;
-use kueue_lab_lab::{CLOCK, ClockSpec, ClockStatus, request_error_message};
+use kueue_lab_lab::{CLOCK, ClockSpec, ClockStatus};
 use kueue_lab_reason::StopCondition;
 use kueue_lab_reason::resources::ResourceFormatter;
 
 /// How long the lab may take to answer a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The difference of lab time and the wall clock that is not reported.
-const NEGLIGIBLE_OFFSET: SignedDuration = SignedDuration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -149,13 +147,7 @@ struct ClockObject {
 
 impl ClockObject {
     fn failed(&self, error: &kube::Error) -> CommandError {
-        match is_not_found(error) {
-            true => CommandError::usage(format!(
-                "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`",
-                self.context
-            )),
-            false => CommandError::failed(request_error_message(error)),
-        }
+        lab_request_error(error, &self.context, "")
     }
 
     async fn status(&self) -> Result<ClockStatus, CommandError> {
@@ -260,7 +252,7 @@ fn text(status: &ClockStatus) -> String {
 
 /// How far lab time is from the time of this machine, unless that is negligible.
 fn offset_text(ahead: SignedDuration) -> Option<String> {
-    if ahead.abs() < NEGLIGIBLE_OFFSET {
+    if ahead.abs() < AGE_TOLERANCE {
         return None;
     }
     let duration = kueue_lab_duration::human_duration(ahead.abs().as_secs());

@@ -60,10 +60,13 @@ impl LabRecording {
         self.history.clone()
     }
 
-    /// Ends the recording.
-    pub(super) async fn finish(self) {
-        self.stop.cancel();
-        if let Ok(Err(error)) = self.recorder.await {
+    /// Ends a recording, if there is one.
+    pub(super) async fn finish(recording: Option<Self>) {
+        let Some(Self { stop, recorder, .. }) = recording else {
+            return;
+        };
+        stop.cancel();
+        if let Ok(Err(error)) = recorder.await {
             tracing::error!("the recording is not complete: {error}");
         }
     }

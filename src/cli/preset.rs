@@ -11,9 +11,9 @@ use kueue_lab_lab::{PresetSpec, PresetStatus};
 use serde_json::json;
 
 use super::kubeconfig_args::KubeconfigArgs;
+use super::lab_request_error::lab_request_error;
 use super::output::print_stdout;
 use super::{CommandError, logging, runtime};
-use kueue_lab_lab::request_error_message;
 
 /// How long the lab may take to switch.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -59,13 +59,7 @@ struct PresetObjects {
 
 impl PresetObjects {
     fn failed(&self, error: &kube::Error) -> CommandError {
-        match is_not_found(error) {
-            true => CommandError::usage(format!(
-                "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`",
-                self.context
-            )),
-            false => CommandError::failed(request_error_message(error)),
-        }
+        lab_request_error(error, &self.context, "")
     }
 
     async fn objects(&self) -> Result<Vec<DynamicObject>, CommandError> {

@@ -1,7 +1,6 @@
 //! `kueue-lab record`
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::SignedDuration;
 use kueue_lab_clock::Clock;
@@ -11,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::kubeconfig_args::KubeconfigArgs;
 use super::recording_file::{check_new, unusable};
-use super::{CommandError, Shutdown, logging, runtime};
+use super::{CommandError, Shutdown, duration, logging, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,16 +30,10 @@ pub(super) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// End after this real time, such as 10m [default: at ctrl-c].
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
-    duration: Option<Duration>,
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    duration: Option<SignedDuration>,
     #[command(flatten)]
     target: KubeconfigArgs,
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let parsed = text.parse::<SignedDuration>().ok();
-    let duration = parsed.and_then(|duration| Duration::try_from(duration).ok());
-    duration.ok_or_else(|| "a duration is such as 90s, 10m or 1h30m".to_owned())
 }
 
 pub(super) fn run(args: Args) -> Result<(), CommandError> {
@@ -73,7 +66,7 @@ async fn record(args: Args) -> Result<(), CommandError> {
     let recording = tokio::spawn(recorder.run(stop.clone()));
     let end = async {
         match args.duration {
-            Some(duration) => tokio::time::sleep(duration).await,
+            Some(duration) => tokio::time::sleep(duration.unsigned_abs()).await,
             None => std::future::pending().await,
         }
     };
@@ -109,8 +102,7 @@ async fn record(args: Args) -> Result<(), CommandError> {
 
 /// Says what was recorded.
 fn report(file: &Path, summary: &kueue_lab_recording::RecordingSummary) {
-    let gaps = summary.gaps.iter();
-    for gap in gaps.filter(|gap| !gap.ends_with(kueue_lab_recording::NOT_SERVED)) {
+    for gap in &summary.gaps {
         eprintln!("note: not recorded: {gap}");
     }
     eprintln!("{} entries in {}", summary.entries, file.display());

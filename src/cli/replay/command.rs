@@ -19,7 +19,7 @@ use super::record::record;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::{NewFile, print_stdout};
-use crate::cli::{CommandError, runtime};
+use crate::cli::{CommandError, duration, runtime};
 
 /// The largest trace, in bytes.
 const MAX_TRACE: u64 = 2 << 30;
@@ -78,10 +78,10 @@ pub(in crate::cli) struct Args {
     #[arg(long)]
     sort: bool,
     /// How long evicted pods hold their quota.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
     termination_grace_period: SignedDuration,
     /// The interval of checkpoints; without, a preempted job starts from the beginning.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     checkpoint_interval: Option<SignedDuration>,
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
@@ -132,14 +132,6 @@ impl From<Format> for TraceFormat {
             Format::Workloads => TraceFormat::Workloads,
         }
     }
-}
-
-/// Reads `30s` or `1h30m`.
-fn parse_duration(text: &str) -> Result<SignedDuration, String> {
-    let parsed = text.parse::<SignedDuration>().ok();
-    parsed
-        .filter(|duration| *duration >= SignedDuration::ZERO)
-        .ok_or_else(|| "a duration has units, such as 30s or 1h30m".to_owned())
 }
 
 pub(in crate::cli) fn run(args: Args) -> Result<(), CommandError> {

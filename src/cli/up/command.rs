@@ -455,10 +455,8 @@ async fn serve_lab(
         outcome = run => outcome,
         never = kubeconfig.follow(&lab) => match never {},
     };
-    if let Some(recording) = recording {
-        shutdown.request();
-        shutdown.bounded(recording.finish()).await;
-    }
+    shutdown.request();
+    shutdown.bounded(LabRecording::finish(recording)).await;
     stop(lab, record, shutdown).await;
     kubeconfig.remove();
     outcome

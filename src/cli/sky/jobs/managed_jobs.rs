@@ -4,14 +4,13 @@ use jiff::Timestamp;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_controller_runtime::Api;
-use kueue_lab_controller_runtime::api_errors::is_not_found;
 use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpec};
 use serde_json::json;
 
 use crate::cli::CommandError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
+use crate::cli::lab_request_error::lab_request_error;
 use crate::cli::lab_time::lab_time;
-use kueue_lab_lab::request_error_message;
 
 /// The managed jobs of a running lab.
 pub(in crate::cli::sky) struct ManagedJobObjects {
@@ -36,13 +35,7 @@ impl ManagedJobObjects {
     }
 
     fn failed(&self, error: &kube::Error) -> CommandError {
-        match is_not_found(error) {
-            true => CommandError::usage(format!(
-                "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`, or use SkyPilot itself",
-                self.context
-            )),
-            false => CommandError::failed(request_error_message(error)),
-        }
+        lab_request_error(error, &self.context, ", or use SkyPilot itself")
     }
 
     /// Creates an object.
