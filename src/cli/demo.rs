@@ -17,6 +17,7 @@ use kueue_lab_lab::{
 use kueue_lab_scenario::{
     Observer, Outcome, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario,
 };
+use kueue_lab_tui::backend::DemoPace;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,8 +136,13 @@ fn lab_config(
 
 /// Runs a scenario in the terminal UI.
 async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result<(), CommandError> {
-    let pace = args.pace.map(|pace| pace.unwrap_or(scenario.pace));
-    let mut config = lab_config(paths, &scenario, args.speed.or(pace), true)?;
+    let pace = match args.pace {
+        None => DemoPace::Pauses,
+        Some(None) => DemoPace::OfDemo,
+        Some(Some(speed)) => DemoPace::Speed(speed),
+    };
+    let speed = args.speed.or(args.pace.flatten());
+    let mut config = lab_config(paths, &scenario, speed, true)?;
     // The user may use kubectl or edit the preset during the demo.
     config.cluster.port = Some(0);
     config.presets.watch = true;
@@ -158,7 +164,7 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
         )
         .await;
     shutdown.request();
-    shutdown.bounded(finish(recording)).await;
+    shutdown.bounded(LabRecording::finish(recording)).await;
     lab.stop_until(shutdown.grace_period_over()).await;
     outcome
 }
@@ -187,7 +193,7 @@ fn run_in_virtual_time(
             let recording = LabRecording::start(lab, record, false).await?;
             let environment = ScenarioEnvironment::of_lab(lab);
             let outcome = run_scenario(&environment, scenario, &TimelinePrinter).await;
-            finish(recording).await;
+            LabRecording::finish(recording).await;
             result(scenario, outcome)
         },
     );
@@ -216,16 +222,9 @@ async fn run_in_real_time(
     };
     drop(environment);
     shutdown.request();
-    shutdown.bounded(finish(recording)).await;
+    shutdown.bounded(LabRecording::finish(recording)).await;
     lab.stop_until(shutdown.grace_period_over()).await;
     print_summary(&ran?)
-}
-
-/// Ends a recording.
-async fn finish(recording: Option<LabRecording>) {
-    if let Some(recording) = recording {
-        recording.finish().await;
-    }
 }
 
 /// The summary of a scenario that passed.

@@ -13,7 +13,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_recording::SharedHistory;
 use kueue_lab_scenario::Scenario;
-use kueue_lab_tui::backend::{Backend, Explainer, PastBackend};
+use kueue_lab_tui::backend::{Backend, DemoPace, Explainer, PastBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
 use kueue_lab_tui_backend::{LabDemos, lab_backend, serve_demos};
 
@@ -31,8 +31,7 @@ pub(super) struct TuiArgs {
 /// A scenario that the UI starts.
 pub(super) struct ShownScenario {
     pub(super) scenario: Scenario,
-    /// Lab seconds per second; with a pause before each step if it is absent.
-    pub(super) pace: Option<f64>,
+    pub(super) pace: DemoPace,
 }
 
 /// A lab of this process that the UI shows.

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use crate::object_list::ObjectList;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioOutcome,
-    ScenarioProgress, StepProgress, StepState,
+    Demo, DemoBackend, DemoPace, DemoStart, DemoStarted, OperationError, OtherWorkloads,
+    ScenarioOutcome, ScenarioProgress, StepProgress, StepState,
 };
 
 /// The demos of a lab that another process runs.
@@ -109,7 +109,7 @@ impl DemoBackend for ClusterDemos {
     async fn start(&self, demo: &DemoStart) -> Result<DemoStarted, OperationError> {
         let name = &demo.name;
         let beside = demo.other_workloads == OtherWorkloads::Keep;
-        let pauses = demo.pace.is_none();
+        let pauses = demo.pace == DemoPace::Pauses;
         let spec = json!({"running": true, "pauses": pauses, "besideOtherWorkloads": beside});
         let object = self.objects.request(name, &spec).await?;
         match DemoStatus::of(&object).error {

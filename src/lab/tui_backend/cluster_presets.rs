@@ -45,14 +45,6 @@ impl ClusterPresets {
             list_task: tokio::spawn(follow),
         })
     }
-
-    /// The speed of the lab, in lab seconds per second.
-    pub fn speed(&self) -> f64 {
-        let changes = self.objects.changes();
-        let objects = changes.borrow();
-        let speed = objects.first().map(|object| PresetStatus::of(object).speed);
-        speed.filter(|speed| *speed > 0.0).unwrap_or(1.0)
-    }
 }
 
 impl Drop for ClusterPresets {

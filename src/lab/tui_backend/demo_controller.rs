@@ -14,8 +14,8 @@ use crate::lab_demos::LabDemos;
 use kueue_lab_controller_runtime::Context;
 use kueue_lab_lab::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, ServedKind, serve_kind};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome, ScenarioProgress,
-    StepProgress, StepState,
+    Demo, DemoBackend, DemoPace, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome,
+    ScenarioProgress, StepProgress, StepState,
 };
 
 struct DemoObjects {
@@ -57,7 +57,10 @@ impl ServedKind for DemoObjects {
         let spec = DemoSpec::deserialize(spec).unwrap_or_default();
         let start = DemoStart {
             name: name.to_owned(),
-            pace: (!spec.pauses).then(|| self.demos.pace(name)),
+            pace: match spec.pauses {
+                true => DemoPace::Pauses,
+                false => DemoPace::OfDemo,
+            },
             other_workloads: match spec.beside_other_workloads {
                 true => OtherWorkloads::Keep,
                 false => OtherWorkloads::Refuse,

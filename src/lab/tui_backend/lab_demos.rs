@@ -14,7 +14,8 @@ use kueue_lab_clock::Clock;
 use kueue_lab_lab::{FileSource, Lab};
 use kueue_lab_scenario::{Scenario, ScenarioCleanUp, ScenarioEnvironment, run_scenario};
 use kueue_lab_tui::backend::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OperationError, OtherWorkloads, ScenarioProgress,
+    Demo, DemoBackend, DemoPace, DemoStart, DemoStarted, OperationError, OtherWorkloads,
+    ScenarioProgress,
 };
 
 /// The folder of the scenarios among the files of the lab.
@@ -49,19 +50,22 @@ impl LabDemos {
         }
     }
 
-    /// Starts a scenario: at `pace` lab seconds per second in a lab without a speed of its own, or with a pause before
-    /// each step.
+    /// Starts a scenario. Its pace has no effect in a lab with a speed of its own.
     ///
     /// # Errors
     /// Another one is running.
-    pub fn start_scenario(&self, scenario: Scenario, pace: Option<f64>) -> Result<(), RunningDemo> {
+    pub fn start_scenario(&self, scenario: Scenario, pace: DemoPace) -> Result<(), RunningDemo> {
         let mut running = self.running.lock();
         self.check_not_running(&running)?;
         let environment = ScenarioEnvironment {
-            pauses_before_steps: pace.is_none(),
+            pauses_before_steps: pace == DemoPace::Pauses,
             ..self.environment.clone()
         };
-        let pace = DemoPace::start(&environment.clock, pace.unwrap_or(scenario.pace));
+        let speed = match pace {
+            DemoPace::Pauses | DemoPace::OfDemo => scenario.pace,
+            DemoPace::Speed(speed) => speed,
+        };
+        let pace = LabPace::start(&environment.clock, speed);
         let (progress, last) = (self.progress.clone(), self.last.clone());
         *running = Some(tokio::spawn(async move {
             let reporter = ProgressReporter { progress };
@@ -81,11 +85,6 @@ impl LabDemos {
             true => Err(RunningDemo(self.progress.borrow().name.clone())),
             false => Ok(()),
         }
-    }
-
-    /// The pace of a scenario; 1 if it cannot be read.
-    pub(crate) fn pace(&self, name: &str) -> f64 {
-        self.load(name).map_or(1.0, |scenario| scenario.pace)
     }
 
     fn load(&self, name: &str) -> Result<Scenario, OperationError> {
@@ -128,19 +127,19 @@ impl LabDemos {
 
 /// Lab time at the pace of a demo, in a lab without a speed of its own. Dropped, it restores the speed
 /// unless it was changed during the demo.
-struct DemoPace {
+struct LabPace {
     clock: Clock,
     pace: f64,
 }
 
-impl DemoPace {
+impl LabPace {
     fn start(clock: &Clock, pace: f64) -> Option<Self> {
         let clock = clock.clone();
         (clock.speed() == 1.0 && clock.set_speed(pace)).then_some(Self { clock, pace })
     }
 }
 
-impl Drop for DemoPace {
+impl Drop for LabPace {
     fn drop(&mut self) {
         if self.clock.speed() == self.pace {
             self.clock.set_speed(1.0);
@@ -188,8 +187,10 @@ impl DemoBackend for LabDemos {
         }
         self.start_scenario(scenario, demo.pace).map_err(failed)?;
         let text = match demo.pace {
-            None => format!("the demo {} runs; space goes on with each step", demo.name),
-            Some(_) => format!("the demo {} runs", demo.name),
+            DemoPace::Pauses => {
+                format!("the demo {} runs; space goes on with each step", demo.name)
+            }
+            DemoPace::OfDemo | DemoPace::Speed(_) => format!("the demo {} runs", demo.name),
         };
         Ok(DemoStarted::Running(text))
     }

@@ -3,7 +3,8 @@
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::constants::FINISHED;
+use kueue_lab_api::v1beta2::{API_VERSION, Workload};
 use kueue_lab_controller_runtime::{Api, ObjectKey};
 use kueue_lab_lab::request_error_message;
 use kueue_lab_tui::backend::OperationError;
@@ -51,9 +52,6 @@ impl UnfinishedWorkloads {
     }
 }
 
-/// The condition of a workload that is done.
-const FINISHED: &str = "Finished";
-
 fn objects_to_delete(workload: &Workload) -> Vec<ObjectRef> {
     let namespace = workload.namespace().unwrap_or_default();
     let owners = workload.owner_references().iter().map(|owner| ObjectRef {
@@ -65,7 +63,7 @@ fn objects_to_delete(workload: &Workload) -> Vec<ObjectRef> {
     match owners.is_empty() {
         false => owners,
         true => vec![ObjectRef {
-            api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
+            api_version: API_VERSION.to_owned(),
             kind: "Workload".to_owned(),
             key: ObjectKey::new(&namespace, workload.name_any()),
         }],

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use super::{Action, navigation};
-use crate::backend::{Backend, Demo, DemoStart, DemoStarted, OperationError, OtherWorkloads};
+use crate::backend::{
+    Backend, Demo, DemoPace, DemoStart, DemoStarted, OperationError, OtherWorkloads,
+};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{
@@ -31,9 +33,11 @@ impl Action for RunDemo {
 
     fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
         let (name, pace) = match argument.split_once(' ') {
-            None => (argument, None),
+            None => (argument, DemoPace::Pauses),
             Some((name, pace)) => match pace.trim().parse::<f64>() {
-                Ok(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace) => (name, Some(pace)),
+                Ok(pace) if kueue_lab_clock::SPEED_RANGE.contains(&pace) => {
+                    (name, DemoPace::Speed(pace))
+                }
                 _ => {
                     let text = format!(
                         "not a pace: {pace:?}; write :demo {name} 5 for five lab seconds per second"
@@ -72,11 +76,11 @@ impl Action for RunDemo {
 /// Starts the demo with a pause before each step, and opens the view of workloads; asks before the demo switches the
 /// preset.
 pub(crate) fn choose(state: &mut State, item: &str) -> Vec<Cmd> {
-    choose_at_pace(state, item, None)
+    choose_at_pace(state, item, DemoPace::Pauses)
 }
 
-/// As [`choose`]; with a pace the demo has no pauses.
-fn choose_at_pace(state: &mut State, item: &str, pace: Option<f64>) -> Vec<Cmd> {
+/// As [`choose`], at a pace.
+fn choose_at_pace(state: &mut State, item: &str, pace: DemoPace) -> Vec<Cmd> {
     let demo = state.env.demos.iter().find(|demo| demo.name == item);
     let preset = demo.and_then(|demo| demo.preset.clone());
     let active = state.applied_preset().map(|preset| preset.name.clone());

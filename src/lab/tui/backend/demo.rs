@@ -29,10 +29,22 @@ pub trait DemoBackend: Send + Sync + 'static {
 pub struct DemoStart {
     /// The name of the demo.
     pub name: String,
-    /// Lab seconds per second, without pauses between the steps; by default lab time is paused before each step.
-    pub pace: Option<f64>,
+    /// How its steps follow each other.
+    pub pace: DemoPace,
     /// What happens with unfinished workloads that are not of a demo.
     pub other_workloads: OtherWorkloads,
+}
+
+/// How the steps of a demo follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum DemoPace {
+    /// Lab time is paused before each step.
+    #[default]
+    Pauses,
+    /// At once, at the pace of the demo.
+    OfDemo,
+    /// At once, at this many lab seconds per second.
+    Speed(f64),
 }
 
 /// What a start of a demo does with unfinished workloads that are not of a demo.

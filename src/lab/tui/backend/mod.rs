@@ -13,8 +13,8 @@ mod preset;
 pub use capabilities::Backend;
 pub use clock::{ClockBackend, ClockState};
 pub use demo::{
-    Demo, DemoBackend, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome, ScenarioProgress,
-    StepProgress, StepState,
+    Demo, DemoBackend, DemoPace, DemoStart, DemoStarted, OtherWorkloads, ScenarioOutcome,
+    ScenarioProgress, StepProgress, StepState,
 };
 pub use explainer::Explainer;
 pub use operation_error::OperationError;

@@ -144,7 +144,7 @@ impl<'a> App<'a> {
         self.show_moment();
     }
 
-    /// Tells the state which moment is shown.
+    /// Updates the shown moment in the state.
     fn show_moment(&mut self) {
         let past = self.past.as_ref();
         let now = past.map_or_else(|| self.config.clock.now(), ShownPast::now);
@@ -167,18 +167,16 @@ impl<'a> App<'a> {
             let now = self.state.data.now;
             self.show_past(ShownPast::at(past, now, true));
         }
-        let told = self.past.as_ref().and_then(|shown| shown.go(to));
+        let found = self.past.as_ref().and_then(|shown| shown.go(to));
         self.show_moment();
-        if let Some(told) = told {
-            let told = told.map(|landmark| decision_text(&landmark, &self.state.env.zone));
-            update(&mut self.state, Msg::Found(told));
+        if let Some(found) = found {
+            let found = found.map(|landmark| decision_text(&landmark, &self.state.env.zone));
+            update(&mut self.state, Msg::Found(found));
         }
     }
 
     /// The passing of time.
     pub(super) fn tick(&mut self) {
-        self.state.env.speed = self.config.clock.speed();
-        self.state.env.is_paused = self.config.clock.is_paused();
         match &self.past {
             Some(_) => self.show_moment(),
             None => drop(update(&mut self.state, Msg::Tick(self.config.clock.now()))),

@@ -67,8 +67,8 @@ impl ShownPast {
     /// Changes the moment; returns the decision that was looked for, or that there is nothing to show.
     pub(super) fn go(&self, to: GoInTime) -> Option<Result<Landmark, String>> {
         let before = self.now();
-        let told = self.go_to(to);
-        told.or_else(|| self.limit(before).map(Err))
+        let found = self.go_to(to);
+        found.or_else(|| self.limit(before).map(Err))
     }
 
     /// The limit of the history that a move from a moment has reached.

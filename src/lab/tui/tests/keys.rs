@@ -12,7 +12,7 @@ use crate::actions::{
     CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, SetPaused, StartDemo, SubmitJob,
     SwitchPreset,
 };
-use crate::backend::{Demo, DemoStart, OtherWorkloads, PresetState, ScenarioOutcome};
+use crate::backend::{Demo, DemoPace, DemoStart, OtherWorkloads, PresetState, ScenarioOutcome};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
@@ -285,7 +285,7 @@ fn one_key_runs_the_demo_of_the_active_preset() {
     let mut state = busy();
     let start = |name: &str| DemoStart {
         name: name.to_owned(),
-        pace: None,
+        pace: DemoPace::Pauses,
         other_workloads: OtherWorkloads::Refuse,
     };
     let demo = start("cohort-borrow-and-reclaim");
@@ -309,7 +309,7 @@ fn one_key_runs_the_demo_of_the_active_preset() {
     );
     // With a pace it has no pauses.
     let paced = DemoStart {
-        pace: Some(5.0),
+        pace: DemoPace::Speed(5.0),
         ..start("cohort-borrow-and-reclaim")
     };
     assert_eq!(
