@@ -9,6 +9,7 @@ mod jobs;
 mod node_failures;
 mod nodes;
 mod operator_subject;
+mod operator_warnings;
 mod operators;
 mod operators_of_pods;
 mod pods;

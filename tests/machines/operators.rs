@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::cluster_fixture::*;
 use super::operator_subject::*;
 
-const RAY_CLUSTER: (&str, &str, &str, &str) = ("ray.io", "v1", "RayCluster", "rayclusters");
+pub(crate) const RAY_CLUSTER: (&str, &str, &str, &str) =
+    ("ray.io", "v1", "RayCluster", "rayclusters");
 const RAY_JOB: (&str, &str, &str, &str) = ("ray.io", "v1", "RayJob", "rayjobs");
 const RAY_SERVICE: (&str, &str, &str, &str) = ("ray.io", "v1", "RayService", "rayservices");
 
@@ -177,7 +178,8 @@ fn ray_service_is_ready_and_follows_its_cluster() {
     });
 }
 
-const JOB_SET: (&str, &str, &str, &str) = ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets");
+pub(crate) const JOB_SET: (&str, &str, &str, &str) =
+    ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets");
 
 fn job_set_spec(script: &str) -> Value {
     let job = json!({"spec": {
@@ -286,7 +288,8 @@ fn training_jobs_succeed() {
     }
 }
 
-const PY_TORCH_JOB: (&str, &str, &str, &str) = ("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs");
+pub(crate) const PY_TORCH_JOB: (&str, &str, &str, &str) =
+    ("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs");
 
 #[test]
 fn training_job_is_suspended_or_fails() {
@@ -493,7 +496,7 @@ fn train_job_runs_the_job_set_of_its_runtime() {
     });
 }
 
-const LEADER_WORKER_SET: (&str, &str, &str, &str) = (
+pub(crate) const LEADER_WORKER_SET: (&str, &str, &str, &str) = (
     "leaderworkerset.x-k8s.io",
     "v1",
     "LeaderWorkerSet",
@@ -729,80 +732,4 @@ fn spark_application_completes_and_is_suspended() {
         .await;
         app.wait_for_pods(0, "").await;
     });
-}
-
-#[test]
-fn unplayable_spec_gets_a_warning() {
-    with_operators(NODES, |lab| async move {
-        let spec = json!({"headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": []}}}});
-        Subject::create(&lab, RAY_CLUSTER, spec).await;
-        lab.clock.sleep(Duration::from_secs(1)).await;
-        let events = lab.events("a").await;
-        assert_eq!(
-            events,
-            [
-                "Warning NotSimulated: headGroupSpec and every worker group need a container \
-              (operator stand-in of kueue-lab)"
-            ]
-        );
-    });
-}
-
-/// An ignored field is named once, not with every reconcile.
-#[test]
-fn ignored_fields_get_a_warning() {
-    let worker = |script: &str| json!({"Worker": {"replicas": 1, "template": template(script)}});
-    let cases = [
-        (
-            PY_TORCH_JOB,
-            json!({
-                "pytorchReplicaSpecs": worker("sleep 30"),
-                "runPolicy": {"schedulingPolicy": {"minAvailable": 1}},
-            }),
-            "runPolicy.schedulingPolicy.minAvailable has no effect",
-        ),
-        (
-            JOB_SET,
-            json!({
-                "replicatedJobs": [{
-                    "name": "w",
-                    "template": {"spec": {"template": template("sleep 30")}},
-                }],
-                "failurePolicy": {"maxRestarts": 1, "restartStrategy": "BlockingRecreate"},
-            }),
-            "failurePolicy.restartStrategy has no effect",
-        ),
-        (
-            LEADER_WORKER_SET,
-            json!({"leaderWorkerTemplate": {
-                "size": 2,
-                "workerTemplate": template("sleep infinity"),
-                "subGroupPolicy": {"subGroupSize": 1},
-            }}),
-            "leaderWorkerTemplate.subGroupPolicy has no effect",
-        ),
-    ];
-    for (kind, spec, expected) in cases {
-        with_operators(NODES, |lab| async move {
-            Subject::create(&lab, kind, spec).await;
-            lab.clock.sleep(Duration::from_secs(60)).await;
-            let events: Api<k8s_openapi::api::core::v1::Event> =
-                Api::namespaced(lab.client.clone(), "test");
-            let events = events.list(&ListParams::default()).await.unwrap().items;
-            let mut about = events
-                .iter()
-                .filter(|e| e.reason.as_deref() == Some("NotSimulated"));
-            let event = about
-                .next()
-                .unwrap_or_else(|| panic!("{}: no Event", kind.2));
-            let message = event.message.as_deref().unwrap();
-            assert_eq!(
-                message,
-                format!("{expected} (operator stand-in of kueue-lab)")
-            );
-            assert_eq!(event.involved_object.kind.as_deref(), Some(kind.2));
-            assert_eq!(event.count.unwrap_or(1), 1);
-            assert!(about.next().is_none(), "{events:#?}");
-        });
-    }
 }
